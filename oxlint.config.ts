@@ -1,0 +1,117 @@
+/**
+ * What the type system cannot hide is refused here, each name with what to write instead.
+ *
+ * Two groups are banned by zone: time and randomness (a decision that reads the clock cannot be simulated), and the outside
+ * world (files, sockets, processes, environment). The zones follow the layers of docs/ARCHITECTURE.md.
+ */
+import { defineConfig } from "oxlint";
+
+type Ban = readonly [names: readonly string[], instead: string];
+
+const clock = "use the Clock port (src/ports/clock.ts)";
+const random = "use the Random port (src/ports/random.ts)";
+const linked = "use linkSignals or withDeadline (src/concurrency): this one leaks under a long-lived parent";
+const outside = "the outside world is reached through a port; its adapter lives in src/wire";
+
+const timeGlobals: readonly Ban[] = [
+  [
+    ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "performance"],
+    clock,
+  ],
+];
+const timeProperties: readonly (readonly [string, string, string])[] = [
+  ["Date", "now", clock],
+  ["process", "hrtime", clock],
+  ["process", "uptime", clock],
+  ["performance", "now", clock],
+  ["Math", "random", random],
+  ["AbortSignal", "any", linked],
+  ["AbortSignal", "timeout", linked],
+  ...["randomUUID", "getRandomValues", "randomBytes", "randomInt", "randomFill", "randomFillSync"].map(
+    (name) => ["crypto", name, random] as const,
+  ),
+];
+const timeModules: readonly Ban[] = [
+  [["timers", "timers/promises"], clock],
+  [["perf_hooks"], clock],
+];
+const randomImports = [
+  "randomUUID",
+  "randomBytes",
+  "randomInt",
+  "randomFill",
+  "randomFillSync",
+  "getRandomValues",
+  "webcrypto",
+];
+
+const files = ["fs", "fs/promises", "child_process", "os", "process", "worker_threads", "cluster"];
+const sockets = ["net", "tls", "http", "https", "http2", "dgram", "dns", "dns/promises"];
+
+const both = (names: readonly string[]) => names.flatMap((name) => [name, `node:${name}`]);
+
+function restrictedImports(options: { readonly time: boolean; readonly outside: readonly string[] }) {
+  const paths = both(options.outside).map((name) => ({ name, message: outside }));
+  if (!options.time) return ["error", { paths }] as const;
+  const time = timeModules.flatMap(([names, message]) => both(names).map((name) => ({ name, message })));
+  const randoms = both(["crypto"]).map((name) => ({ name, importNames: randomImports, message: random }));
+  return ["error", { paths: [...paths, ...time, ...randoms] }] as const;
+}
+
+function restrictedProperties(options: { readonly time: boolean; readonly environment: boolean }) {
+  const time = options.time ? timeProperties : [];
+  const environment = options.environment ? [["process", "env", outside] as const] : [];
+  return ["error", ...[...time, ...environment].map(([object, property, message]) => ({ object, property, message }))];
+}
+
+function zone(options: { readonly time: boolean; readonly outside: readonly string[]; readonly environment: boolean }) {
+  const globals = options.time
+    ? timeGlobals.flatMap(([names, message]) => names.map((name) => ({ name, message })))
+    : [];
+  return {
+    "no-restricted-globals": globals.length > 0 ? ["error", ...globals] : "off",
+    "no-restricted-properties": options.time || options.environment ? restrictedProperties(options) : "off",
+    "no-restricted-imports": options.time || options.outside.length > 0 ? restrictedImports(options) : "off",
+    "deckhand/bare-date": options.time ? "error" : "off",
+  };
+}
+
+const inside = zone({ time: true, outside: [...files, ...sockets], environment: true });
+const server = zone({ time: true, outside: files, environment: true });
+const edge = zone({ time: true, outside: [], environment: false });
+const free = zone({ time: false, outside: [], environment: false });
+
+export default defineConfig({
+  plugins: ["typescript", "import", "unicorn", "oxc", "node", "promise"],
+  jsPlugins: ["./tools/lint/bare-date.js"],
+  categories: { correctness: "error", suspicious: "error" },
+  options: { typeAware: true },
+  rules: {
+    ...inside,
+    eqeqeq: "error",
+    "import/no-cycle": "error",
+    "import/no-default-export": "error",
+    "typescript/no-explicit-any": "error",
+    "typescript/no-floating-promises": "error",
+    "typescript/no-misused-promises": "error",
+    "typescript/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
+    "typescript/no-unsafe-assignment": "error",
+    "typescript/no-unsafe-return": "error",
+    "typescript/no-non-null-assertion": "error",
+    "typescript/consistent-type-imports": "error",
+    // A promise is often awaited in order on purpose; a loop that must not be is seen in review.
+    "no-await-in-loop": "off",
+    // Every field is readonly by style, and a shadowed name inside a small closure reads well.
+    "no-shadow": "off",
+    // The platform's errors carry their cause already where it matters.
+    "unicorn/no-array-sort": "off",
+    "import/no-unassigned-import": "off",
+  },
+  overrides: [
+    { files: ["src/wire/**", "src/app/**"], rules: edge },
+    { files: ["src/server/**"], rules: server },
+    { files: ["src/wire/host/**", "sim/drain.ts", "test/**", "bench/**", "tools/**", "oxlint.config.ts"], rules: free },
+    { files: ["oxlint.config.ts", "tools/lint/**"], rules: { "import/no-default-export": "off" } },
+  ],
+  ignorePatterns: ["src/wire/*/gen/**", "src/api/gen/**", "dist/**", ".tsc/**", "stubs/**", ".runs/**"],
+});

@@ -1,0 +1,28 @@
+import type { Clock } from "../ports/clock.ts";
+import { linkSignals } from "./link-signals.ts";
+
+export class DeadlineError extends Error {
+  override readonly name = "DeadlineError";
+  readonly limitMs: number;
+  constructor(limitMs: number) {
+    super(`no answer within ${limitMs} ms`);
+    this.limitMs = limitMs;
+  }
+}
+
+/** Runs `run` under `parent` and a time limit, and leaves no listener or timer behind. `run` must heed its signal. */
+export async function withDeadline<T>(
+  clock: Clock,
+  limitMs: number,
+  parent: AbortSignal,
+  run: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  parent.throwIfAborted();
+  using child = linkSignals(parent);
+  const cancelTimer = clock.after(limitMs, () => child.abort(new DeadlineError(limitMs)));
+  try {
+    return await run(child.signal);
+  } finally {
+    cancelTimer();
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * A signal of one's own below a longer-lived one. `AbortSignal.any` keeps every child of a long-lived parent for as long as the
+ * parent lives (nodejs/node#54614); here the child is unlinked when its work is done.
+ */
+export interface LinkedSignal extends Disposable {
+  readonly signal: AbortSignal;
+  abort(reason: unknown): void;
+}
+
+export function linkSignals(...parents: readonly AbortSignal[]): LinkedSignal {
+  const child = new AbortController();
+  const links: (() => void)[] = [];
+  for (const parent of parents) {
+    if (parent.aborted) {
+      child.abort(parent.reason);
+      break;
+    }
+    const onAbort = () => child.abort(parent.reason);
+    parent.addEventListener("abort", onAbort, { once: true });
+    links.push(() => parent.removeEventListener("abort", onAbort));
+  }
+  return {
+    signal: child.signal,
+    abort: (reason) => child.abort(reason),
+    [Symbol.dispose]: () => {
+      for (const unlink of links.splice(0)) unlink();
+    },
+  };
+}

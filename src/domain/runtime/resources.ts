@@ -1,0 +1,14 @@
+/** What a container or sandbox may use, in the units the kernel takes. An absent field is left to the runtime. */
+export interface LinuxResources {
+  readonly cpuPeriodUs?: number;
+  readonly cpuQuotaUs?: number;
+  readonly cpuShares?: number;
+  readonly memoryLimitBytes?: bigint;
+  readonly memorySwapLimitBytes?: bigint;
+  readonly oomScoreAdj?: number;
+  readonly cpusetCpus?: string;
+  readonly cpusetMems?: string;
+  readonly hugepageLimits?: readonly { readonly pageSize: string; readonly limitBytes: bigint }[];
+  /** cgroup v2 files by name, for what has no field of its own. */
+  readonly unified?: Readonly<Record<string, string>>;
+}

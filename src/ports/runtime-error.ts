@@ -1,0 +1,39 @@
+/**
+ * How a runtime refuses or fails. `code` is what callers branch on; the message is for people.
+ *
+ * "unavailable", "deadlineExceeded" and "cancelled" leave open whether the call took effect: look before trying again.
+ * An abort by the caller is not one of these: the call rejects with the signal's reason.
+ */
+export type RuntimeErrorCode =
+  | "cancelled"
+  | "unknown"
+  | "invalidArgument"
+  | "deadlineExceeded"
+  | "notFound"
+  | "alreadyExists"
+  | "permissionDenied"
+  | "resourceExhausted"
+  | "failedPrecondition"
+  | "aborted"
+  | "outOfRange"
+  | "unimplemented"
+  | "internal"
+  | "unavailable"
+  | "dataLoss"
+  | "unauthenticated";
+
+export class RuntimeError extends Error {
+  override readonly name = "RuntimeError";
+  readonly code: RuntimeErrorCode;
+  /** What was asked for, such as "CreateContainer". */
+  readonly operation: string;
+  constructor(operation: string, code: RuntimeErrorCode, detail: string, options?: ErrorOptions) {
+    super(`${operation}: ${detail}`, options);
+    this.operation = operation;
+    this.code = code;
+  }
+}
+
+export function isRuntimeError(error: unknown, ...codes: readonly RuntimeErrorCode[]): error is RuntimeError {
+  return error instanceof RuntimeError && (codes.length === 0 || codes.includes(error.code));
+}

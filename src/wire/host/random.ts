@@ -1,0 +1,10 @@
+/** The machine's randomness. */
+import { randomInt, randomUUID } from "node:crypto";
+import type { Random } from "../../ports/random.ts";
+
+const STEPS = 2 ** 47;
+
+export const hostRandom: Random = {
+  fraction: () => randomInt(STEPS) / STEPS,
+  uuid: () => randomUUID(),
+};

@@ -1,0 +1,155 @@
+/**
+ * The programs of a real cluster, built from pinned Go modules.
+ *
+ * Each upstream has a go.mod of its own under `parts/`, because their dependency versions do not agree. What is built from one
+ * lands in one cache entry keyed by its go.mod, go.sum, build settings and the Go version; a second run finds it. A cold build
+ * takes 20 minutes on two cores, so it says what it is at.
+ */
+import { createHash } from "node:crypto";
+import { readFile, statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { cached, cacheRoot, exists } from "./cache.ts";
+import { command } from "./command.ts";
+
+const KUBERNETES_VERSION = "v1.36.4";
+
+interface Upstream {
+  /** Program name → Go package. */
+  readonly programs: Readonly<Record<string, string>>;
+  readonly env: Readonly<Record<string, string>>;
+  readonly flags: readonly string[];
+  readonly linkerFlags: string;
+}
+
+const pure = { env: { CGO_ENABLED: "0" }, flags: [], linkerFlags: "-s -w" } as const;
+
+const upstreams = {
+  etcd: { ...pure, programs: { etcd: "go.etcd.io/etcd/server/v3" } },
+  containerd: {
+    ...pure,
+    programs: {
+      containerd: "github.com/containerd/containerd/v2/cmd/containerd",
+      "containerd-shim-runc-v2": "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+      ctr: "github.com/containerd/containerd/v2/cmd/ctr",
+    },
+  },
+  runc: {
+    programs: { runc: "github.com/opencontainers/runc" },
+    env: { CGO_ENABLED: "1" },
+    flags: ["-tags", "seccomp"],
+    linkerFlags: "-s -w",
+  },
+  cni: {
+    ...pure,
+    programs: {
+      bridge: "github.com/containernetworking/plugins/plugins/main/bridge",
+      loopback: "github.com/containernetworking/plugins/plugins/main/loopback",
+      "host-local": "github.com/containernetworking/plugins/plugins/ipam/host-local",
+      portmap: "github.com/containernetworking/plugins/plugins/meta/portmap",
+    },
+  },
+  registry: { ...pure, programs: { registry: "github.com/distribution/distribution/v3/cmd/registry" } },
+  kubernetes: {
+    ...pure,
+    // Without these every Kubernetes program reports v0.0.0-master.
+    linkerFlags: [
+      "-s -w",
+      ...Object.entries({
+        gitVersion: KUBERNETES_VERSION,
+        gitMajor: "1",
+        gitMinor: "36",
+        gitCommit: "deckhand-test-parts",
+        gitTreeState: "clean",
+        buildDate: "2026-01-01T00:00:00Z",
+      }).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`),
+    ].join(" "),
+    programs: {
+      "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
+      "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
+      "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+      kubectl: "k8s.io/kubernetes/cmd/kubectl",
+      kubelet: "k8s.io/kubernetes/cmd/kubelet",
+      "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
+      agnhost: "k8s.io/kubernetes/test/images/agnhost",
+    },
+  },
+} as const satisfies Record<string, Upstream>;
+
+export type UpstreamName = keyof typeof upstreams;
+export type ProgramName = { [U in UpstreamName]: keyof (typeof upstreams)[U]["programs"] }[UpstreamName];
+
+/** Where every program is, once built. */
+export interface Parts {
+  path(program: ProgramName): string;
+  /** The folder that holds all programs of one upstream. */
+  folder(upstream: UpstreamName): string;
+}
+
+const BYTES_WANTED_FOR_A_COLD_BUILD = 14 * 2 ** 30;
+
+/** Builds what is not in the cache yet, and says where everything is. */
+export async function buildParts(report: (line: string) => void = () => {}): Promise<Parts> {
+  const goVersion = (await command("go", ["env", "GOVERSION"])).trim();
+  const names = Object.keys(upstreams) as UpstreamName[];
+  const keys = new Map(await Promise.all(names.map(async (name) => [name, await keyOf(name, goVersion)] as const)));
+  const missing: UpstreamName[] = [];
+  for (const name of names) if (!(await exists(join(cacheRoot(), "parts", key(keys, name))))) missing.push(name);
+  if (missing.length > 0) await sayHowMuchDiskIsFree(report);
+
+  const total = missing.reduce((sum, name) => sum + Object.keys(upstreams[name].programs).length, 0);
+  let turn = 0;
+  const folders = new Map<UpstreamName, string>();
+  for (const name of names) {
+    const folder = await cached("parts", key(keys, name), async (scratch) => {
+      for (const [program, goPackage] of Object.entries(upstreams[name].programs)) {
+        turn += 1;
+        const startedMs = Date.now();
+        report(`[${turn}/${total}] building ${program} of ${name}`);
+        await build(upstreams[name], partFolder(name), goPackage, join(scratch, program));
+        report(`[${turn}/${total}] ${program}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
+      }
+    });
+    folders.set(name, folder);
+  }
+  const folder = (name: UpstreamName) => key(folders, name);
+  return { folder, path: (program) => join(folder(upstreamOf(program)), program) };
+}
+
+function key<K, V>(map: ReadonlyMap<K, V>, name: K): V {
+  const value = map.get(name);
+  if (value === undefined) throw new Error(`unknown upstream ${String(name)}`);
+  return value;
+}
+
+const partFolder = (name: UpstreamName) => join(import.meta.dirname, "parts", name);
+
+function upstreamOf(program: ProgramName): UpstreamName {
+  for (const [name, upstream] of Object.entries(upstreams)) {
+    if (program in upstream.programs) return name as UpstreamName;
+  }
+  throw new Error(`no upstream builds ${program}`);
+}
+
+async function keyOf(name: UpstreamName, goVersion: string): Promise<string> {
+  const hash = createHash("sha256");
+  for (const file of ["go.mod", "go.sum"]) hash.update(await readFile(join(partFolder(name), file)));
+  hash.update(JSON.stringify([upstreams[name], goVersion]));
+  return `${name}-${hash.digest("hex").slice(0, 16)}`;
+}
+
+async function build(upstream: Upstream, cwd: string, goPackage: string, output: string): Promise<void> {
+  const args = ["build", "-trimpath", "-ldflags", upstream.linkerFlags, ...upstream.flags, "-o", output, goPackage];
+  await command("go", args, {
+    cwd,
+    env: { ...upstream.env, GOFLAGS: "-buildvcs=false -mod=readonly", GOTOOLCHAIN: "local" },
+    limitMs: 45 * 60_000,
+  });
+}
+
+async function sayHowMuchDiskIsFree(report: (line: string) => void): Promise<void> {
+  const { bavail, bsize } = await statfs(cacheRoot()).catch(() => statfs("/"));
+  const free = bavail * bsize;
+  const gib = (bytes: number) => `${(bytes / 2 ** 30).toFixed(0)} GiB`;
+  report(`a cold build needs about ${gib(BYTES_WANTED_FOR_A_COLD_BUILD)} of disk; ${gib(free)} are free`);
+  if (free < BYTES_WANTED_FOR_A_COLD_BUILD) throw new Error(`too little disk for a cold build: ${gib(free)} free`);
+}
