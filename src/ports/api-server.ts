@@ -90,11 +90,11 @@ export interface ApiServer {
   ): Promise<T>;
   delete(resource: Resource<ApiObject>, name: ObjectName, options: DeleteOptions, signal: AbortSignal): Promise<void>;
   /** Asks something of an object: a token of a service account, the eviction of a pod. */
-  ask<Question extends ApiObject, Answer extends ApiObject>(
+  ask<Answer extends ApiObject>(
     resource: Resource<ApiObject>,
     name: ObjectName,
     subresource: "token" | "eviction",
-    question: Question,
+    question: ApiObject,
     signal: AbortSignal,
   ): Promise<Answer>;
 }

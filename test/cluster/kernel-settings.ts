@@ -1,0 +1,56 @@
+/**
+ * The kernel settings a kubelet writes are the machine's, not the cluster's. The first cluster to come up notes them, the last one to
+ * go puts them back.
+ */
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { clustersRoot } from "./layout.ts";
+
+const SETTINGS = [
+  "vm/overcommit_memory",
+  "vm/panic_on_oom",
+  "kernel/panic",
+  "kernel/panic_on_oops",
+  "kernel/keys/root_maxkeys",
+  "kernel/keys/root_maxbytes",
+  "net/netfilter/nf_conntrack_max",
+] as const;
+
+const noteFile = () => join(clustersRoot(), ".kernel-settings.json");
+
+type Noted = Readonly<Record<string, string>>;
+
+export async function readKernelSettings(): Promise<Noted> {
+  const noted: Record<string, string> = {};
+  for (const name of SETTINGS) {
+    const value = await readFile(`/proc/sys/${name}`, "utf8").catch(() => undefined);
+    if (value !== undefined) noted[name] = value.trim();
+  }
+  return noted;
+}
+
+/** Keeps the note of a cluster that is still up, or whose `up` was killed: those are the machine's own values. */
+export async function noteKernelSettings(): Promise<void> {
+  await mkdir(clustersRoot(), { recursive: true });
+  try {
+    await writeFile(noteFile(), JSON.stringify(await readKernelSettings()), { flag: "wx" });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** Puts back what changed, and answers with what could not be. */
+export async function restoreKernelSettings(): Promise<readonly string[]> {
+  const text = await readFile(noteFile(), "utf8").catch(() => undefined);
+  if (text === undefined) return [];
+  const left: string[] = [];
+  const now = await readKernelSettings();
+  for (const [name, value] of Object.entries(JSON.parse(text) as Noted)) {
+    if (now[name] === value) continue;
+    await writeFile(`/proc/sys/${name}`, value).catch(() => undefined);
+    const after = (await readFile(`/proc/sys/${name}`, "utf8")).trim();
+    if (after !== value) left.push(`kernel setting ${name} is ${after}, was ${value}`);
+  }
+  if (left.length === 0) await rm(noteFile(), { force: true });
+  return left;
+}

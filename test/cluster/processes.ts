@@ -1,0 +1,88 @@
+/**
+ * Long-lived programs of a cluster: started in the namespaces of an anchor and in a cgroup of the cluster's, with their output in
+ * a file, and independent of the process that started them.
+ */
+import { spawn } from "node:child_process";
+import { open, readFile } from "node:fs/promises";
+import { procsFiles } from "./cgroups.ts";
+import type { ComponentRecord, ReadyCheck } from "./record.ts";
+import { waitUntil } from "./wait.ts";
+
+export interface Launch {
+  readonly name: string;
+  readonly command: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  /** The process whose network, mount and host name namespaces the program shares. */
+  readonly anchor?: { readonly name: string; readonly pid: number };
+  readonly cgroup: string;
+  readonly logFile: string;
+  readonly ready: ReadyCheck;
+}
+
+/** Namespaces that an anchor holds open and its programs enter. */
+const ENTERED = ["--net", "--mount", "--uts"] as const;
+
+export async function launch({
+  name,
+  command,
+  env = {},
+  anchor,
+  cgroup,
+  logFile,
+  ready,
+}: Launch): Promise<ComponentRecord> {
+  const log = await open(logFile, "a");
+  try {
+    const enter = anchor === undefined ? [] : ["nsenter", "-t", String(anchor.pid), ...ENTERED, "--"];
+    // The shell puts itself into the cgroup before it becomes the program, so nothing ever runs outside it.
+    const join = (await procsFiles(cgroup)).map((file) => `echo $$ > ${file}`).join(" && ");
+    const child = spawn("/bin/sh", ["-c", `${join} && exec "$@"`, name, ...enter, ...command], {
+      detached: true,
+      stdio: ["ignore", log.fd, log.fd],
+      env: { PATH: process.env["PATH"] ?? "/usr/sbin:/usr/bin:/sbin:/bin", HOME: "/root", ...env },
+    });
+    await new Promise<void>((resolve, reject) => {
+      child.once("spawn", resolve);
+      child.once("error", reject);
+    });
+    child.unref();
+    if (child.pid === undefined) throw new Error(`${name} has no pid`);
+    return {
+      name,
+      command,
+      env,
+      ...(anchor === undefined ? {} : { anchor: anchor.name }),
+      cgroup,
+      logFile,
+      ready,
+      pid: child.pid,
+      startTicks: (await startTicks(child.pid)) ?? "",
+    };
+  } finally {
+    await log.close();
+  }
+}
+
+/** When a process was started, in clock ticks since boot; undefined once it is gone or only waits to be reaped. */
+export async function startTicks(pid: number): Promise<string | undefined> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  // The program's name is in parentheses and may hold anything; the fields are counted from after it.
+  const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return fields === undefined || fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+}
+
+export async function isAlive({ pid, startTicks: since }: { readonly pid: number; readonly startTicks: string }) {
+  return (await startTicks(pid)) === since;
+}
+
+/** Sends a signal, unless the process is gone. */
+export async function sendSignal(component: ComponentRecord, signal: NodeJS.Signals): Promise<void> {
+  if (!(await isAlive(component))) return;
+  process.kill(component.pid, signal);
+}
+
+/** SIGKILL, and back when the process is gone. */
+export async function killHard(component: ComponentRecord): Promise<void> {
+  await sendSignal(component, "SIGKILL");
+  await waitUntil(`${component.name} to be gone`, 10_000, async () => !(await isAlive(component)), 10);
+}

@@ -1,0 +1,85 @@
+/** Whether a program of the cluster is ready to be used, seen from outside of it. */
+import { readFile } from "node:fs/promises";
+import { request } from "node:https";
+import { connect } from "node:net";
+import { pki } from "./certificates.ts";
+import type { ClusterLayout } from "./layout.ts";
+import { isAlive } from "./processes.ts";
+import type { ComponentRecord } from "./record.ts";
+import { waitUntil } from "./wait.ts";
+
+/** Fails early, with the end of its log, when the program ends while we wait for it. */
+export async function waitReady(layout: ClusterLayout, component: ComponentRecord, limitMs = 60_000): Promise<void> {
+  let ended = false;
+  try {
+    await waitUntil(`${component.name} to be ready`, limitMs, async () => {
+      ended = !(await isAlive(component));
+      return ended || (await isReady(layout, component));
+    });
+  } catch (error) {
+    throw new Error(`${component.name} is not ready\n${await logTail(component)}`, { cause: error });
+  }
+  if (ended) throw new Error(`${component.name} ended before it was ready\n${await logTail(component)}`);
+}
+
+async function isReady(layout: ClusterLayout, { pid, ready }: ComponentRecord): Promise<boolean> {
+  switch (ready.kind) {
+    case "listens":
+      return listens(pid, ready.port);
+    case "socket":
+      return takesConnections(ready.path);
+    case "apiServer":
+      return (await apiStatus(layout, "/readyz")) === 200;
+    case "became":
+      return (await readFile(`/proc/${pid}/comm`, "utf8")).trim() === ready.program;
+  }
+}
+
+const LISTEN_STATE = "0A";
+
+/** Reads the kernel's table through the process itself, so its network namespace need not be ours. */
+async function listens(pid: number, port: number): Promise<boolean> {
+  const hex = port.toString(16).toUpperCase().padStart(4, "0");
+  for (const table of ["tcp", "tcp6"]) {
+    const lines = (await readFile(`/proc/${pid}/net/${table}`, "utf8").catch(() => "")).split("\n").slice(1);
+    for (const line of lines) {
+      const fields = line.trim().split(/\s+/);
+      if (fields[3] === LISTEN_STATE && fields[1]?.endsWith(`:${hex}`) === true) return true;
+    }
+  }
+  return false;
+}
+
+function takesConnections(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    const answer = (yes: boolean) => {
+      socket.destroy();
+      resolve(yes);
+    };
+    socket.once("connect", () => answer(true));
+    socket.once("error", () => answer(false));
+  });
+}
+
+/** The status of a GET as administrator. Rejects when there is no answer. */
+export async function apiStatus(layout: ClusterLayout, path: string): Promise<number> {
+  const [ca, cert, key] = await Promise.all(
+    ["ca.crt", "admin.crt", "admin.key"].map((file) => readFile(pki(layout, file))),
+  );
+  return new Promise((resolve, reject) => {
+    const options = { ca, cert, key, timeout: 2_000, agent: false } as const;
+    const call = request(`${layout.apiUrl}${path}`, options as object, (response) => {
+      response.resume();
+      response.once("end", () => resolve(response.statusCode ?? 0));
+    });
+    call.once("timeout", () => call.destroy(new Error("no answer")));
+    call.once("error", reject);
+    call.end();
+  });
+}
+
+async function logTail({ logFile }: ComponentRecord): Promise<string> {
+  const log = await readFile(logFile, "utf8").catch(() => "");
+  return log.split("\n").slice(-25).join("\n");
+}
