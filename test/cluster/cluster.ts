@@ -22,7 +22,7 @@ import {
 import { buildImages } from "./images.ts";
 import { noteKernelSettings, restoreKernelSettings } from "./kernel-settings.ts";
 import { type ClusterLayout, layoutOf, type NodeLayout } from "./layout.ts";
-import { leftoversOf, type MachineState, machineState } from "./leftovers.ts";
+import { leftoversOf, type MachineState, machineState, mountsBelow } from "./leftovers.ts";
 import { joinMachine, joinNode, leaveMachine, routePods } from "./network.ts";
 import { type Agent, anchor, containerd, importImages, kubeProxy, makeNodeFolders, nodeAgent } from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
@@ -328,14 +328,17 @@ export async function down(name: string): Promise<void> {
   await killAllBelow(layout.cgroupParent);
   await leaveMachine(layout);
   await removeCgroup(layout.cgroupParent);
-  await rm(layout.folder, { recursive: true, force: true });
+  // A cluster mounts nothing here; if something is mounted all the same, removing would reach into it.
+  if ((await mountsBelow(layout.folder)).length === 0) await rm(layout.folder, { recursive: true, force: true });
   const others = (await allRecords()).length;
   const kernel = others > 0 ? [] : await restoreKernelSettings();
-  for (const held of new Set([slot, ...slots])) await freeSlot(held);
   // No cluster is without a note of the machine before it, unless it was killed before it made anything.
   const left = before === undefined ? [] : await leftoversOf(layout, JSON.parse(before) as MachineState);
-  if (left.length + kernel.length > 0)
+  if (left.length + kernel.length > 0) {
     throw new Error(`cluster ${name} left behind:\n  ${[...left, ...kernel].join("\n  ")}`);
+  }
+  // Last: a slot that something still uses must not be given to another cluster.
+  for (const held of new Set([slot, ...slots])) await freeSlot(held);
 }
 
 /** Ends what is in the way: an unfinished cluster of this name, and clusters of tests whose process is gone. */

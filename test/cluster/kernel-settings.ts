@@ -39,6 +39,12 @@ export async function noteKernelSettings(): Promise<void> {
   }
 }
 
+/** The machine's own values: as noted while a cluster is up, as they are otherwise. */
+export async function machineKernelSettings(): Promise<Noted> {
+  const text = await readFile(noteFile(), "utf8").catch(() => undefined);
+  return text === undefined ? readKernelSettings() : (JSON.parse(text) as Noted);
+}
+
 /** Puts back what changed, and answers with what could not be. */
 export async function restoreKernelSettings(): Promise<readonly string[]> {
   const text = await readFile(noteFile(), "utf8").catch(() => undefined);

@@ -61,12 +61,11 @@ export async function leftoversOf(layout: ClusterLayout, before: MachineState): 
   const now = await machineState();
   const added = (kind: keyof MachineState, what: string) =>
     now[kind].filter((item) => !before[kind].includes(item)).map((item) => `${what} ${item}`);
-  const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").map((line) => line.split(" ")[1] ?? "");
   return [
     ...(await processesBelow(layout.cgroupParent)).map((pid) => `process ${pid} in the cluster's cgroup`),
     ...(await processesUsing(layout.folder)).map((pid) => `process ${pid} works below ${layout.folder}`),
     ...(await cgroupsLeft(layout.cgroupParent)).map((path) => `cgroup ${path}`),
-    ...mounts.filter((path) => path.startsWith(`${layout.folder}/`)).map((path) => `mount ${path}`),
+    ...(await mountsBelow(layout.folder)).map((path) => `mount ${path}`),
     ...((await interfaceExists(layout.machineInterface)) ? [`interface ${layout.machineInterface}`] : []),
     ...((await exists(layout.folder)) ? [`folder ${layout.folder}`] : []),
     ...added("chains", "packet filter chain"),
@@ -75,6 +74,11 @@ export async function leftoversOf(layout: ClusterLayout, before: MachineState): 
     ...added("paths", "path"),
     ...added("loopDevices", "loop device"),
   ];
+}
+
+export async function mountsBelow(folder: string): Promise<readonly string[]> {
+  const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").map((line) => line.split(" ")[1] ?? "");
+  return mounts.filter((path) => path.startsWith(`${folder}/`));
 }
 
 async function packetFilterChains(): Promise<readonly string[]> {

@@ -3,7 +3,7 @@
  * a file, and independent of the process that started them.
  */
 import { spawn } from "node:child_process";
-import { open, readFile } from "node:fs/promises";
+import { open, readdir, readFile } from "node:fs/promises";
 import { procsFiles } from "./cgroups.ts";
 import type { ComponentRecord, ReadyCheck } from "./record.ts";
 import { waitUntil } from "./wait.ts";
@@ -68,7 +68,10 @@ export async function startTicks(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
   // The program's name is in parentheses and may hold anything; the fields are counted from after it.
   const fields = stat?.slice(stat.lastIndexOf(")") + 2).split(" ");
-  return fields === undefined || fields[0] === "Z" || fields[0] === "X" ? undefined : fields[19];
+  if (fields === undefined) return undefined;
+  // The first thread may be dead while others still hold the process's files and ports.
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => []);
+  return fields[0] === "Z" && threads.length <= 1 ? undefined : fields[19];
 }
 
 export async function isAlive({ pid, startTicks: since }: { readonly pid: number; readonly startTicks: string }) {

@@ -2,7 +2,7 @@
  * What a cluster has made, on disk, so that another process can take it down: written before each thing is made. A cluster whose
  * maker was killed is found by its record and ended like any other.
  */
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { clustersRoot, SLOT_MAX } from "./layout.ts";
 
@@ -70,8 +70,9 @@ export async function allRecords(): Promise<readonly ClusterRecord[]> {
 
 /** Takes the lowest free slot for `name`. The file that holds a slot is made exclusively, so two clusters never share one. */
 export async function takeSlot(name: string): Promise<number> {
-  await mkdir(join(clustersRoot(), ".slots"), { recursive: true });
   for (let slot = 0; slot < SLOT_MAX; slot += 1) {
+    // Within the loop: the last cluster to go takes the folder with it.
+    await mkdir(join(clustersRoot(), ".slots"), { recursive: true });
     try {
       const file = await open(slotFile(slot), "wx");
       await file.writeFile(name);
@@ -84,11 +85,19 @@ export async function takeSlot(name: string): Promise<number> {
   throw new Error(`all ${SLOT_MAX} slots for clusters are taken; see \`npm run cluster -- list\``);
 }
 
-export const freeSlot = (slot: number) => rm(slotFile(slot), { force: true });
+/** Frees a slot; the last one takes the folders that hold clusters with it. */
+export async function freeSlot(slot: number): Promise<void> {
+  await rm(slotFile(slot), { force: true });
+  for (const folder of [join(clustersRoot(), ".slots"), clustersRoot()]) {
+    await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOTEMPTY" && error.code !== "ENOENT") throw error;
+    });
+  }
+}
 
 const slotFile = (slot: number) => join(clustersRoot(), ".slots", String(slot));
 
-/** Slots whose cluster has no record: their maker was killed before it wrote one. */
+/** The slots that `name` holds: also one whose maker was killed before it wrote a record. */
 export async function slotsOf(name: string): Promise<readonly number[]> {
   const slots: number[] = [];
   for (const entry of await readdir(join(clustersRoot(), ".slots")).catch(() => [] as string[])) {
