@@ -1,0 +1,20 @@
+/**
+ * The node's control groups, by name from the root ("kubepods", "burstable", "pod<uid>"), whatever the driver and version make of
+ * them. Rejects with an Error that names the group and the file.
+ */
+import type { CgroupName, CgroupValues } from "../domain/resources/cgroup-values.ts";
+
+export interface Cgroups {
+  readonly version: 1 | 2;
+  /** What the runtime is given as a parent for this group. */
+  pathOf(name: CgroupName): string;
+  exists(name: CgroupName): Promise<boolean>;
+  /** Makes the group with its parents, or brings the values of an existing one to these. */
+  apply(name: CgroupName, values: CgroupValues): Promise<void>;
+  /** The names of groups directly below. Empty when there is no such group. */
+  children(name: CgroupName): Promise<readonly string[]>;
+  /** Of the group and all below it. */
+  processes(name: CgroupName): Promise<readonly number[]>;
+  /** Kills what runs in it (five attempts) and removes it with all below. Succeeds when there is none. */
+  destroy(name: CgroupName, signal: AbortSignal): Promise<void>;
+}

@@ -1,0 +1,42 @@
+/** What the machine is and how full it is. Measured anew at each call. */
+export interface MachineFacts {
+  readonly cpus: number;
+  readonly memoryBytes: bigint;
+  readonly swapBytes: bigint;
+  /** Pre-allocated, by page size in bytes. */
+  readonly hugepages: ReadonlyMap<bigint, bigint>;
+  readonly machineId: string;
+  readonly systemUuid: string;
+  readonly bootId: string;
+  readonly kernelVersion: string;
+  readonly osImage: string;
+  readonly hostname: string;
+  readonly pidsMax: number;
+}
+
+export interface FilesystemFacts {
+  /** Tells two file systems apart. */
+  readonly device: string;
+  readonly capacityBytes: bigint;
+  readonly availableBytes: bigint;
+  readonly inodes: bigint;
+  readonly inodesFree: bigint;
+}
+
+export interface InterfaceAddress {
+  readonly interfaceName: string;
+  readonly address: string;
+  readonly family: "IPv4" | "IPv6";
+}
+
+export interface Machine {
+  facts(): Promise<MachineFacts>;
+  /** Bytes in use that could not be given back at once, of the whole machine. */
+  memoryWorkingSetBytes(): Promise<bigint>;
+  processCount(): Promise<number>;
+  filesystem(path: string): Promise<FilesystemFacts>;
+  addresses(): Promise<readonly InterfaceAddress[]>;
+  /** The address other machines see when we leave by the default route; undefined without one. */
+  defaultRouteAddress(family: "IPv4" | "IPv6"): Promise<string | undefined>;
+  lookup(name: string, signal: AbortSignal): Promise<readonly string[]>;
+}
