@@ -45,7 +45,14 @@ export type JournalRecord =
       readonly phase: "Succeeded" | "Failed";
     }
   /** Nothing of this UID is left on the node. */
-  | { readonly kind: "finished"; readonly uid: string; readonly pod: string; readonly wallMs: number }
+  | {
+      readonly kind: "finished";
+      readonly uid: string;
+      readonly pod: string;
+      readonly wallMs: number;
+      /** A static pod whose manifest went away may come back under the same UID; any other is over for good. */
+      readonly mayReturn: boolean;
+    }
   /** The UID a static pod's manifest has on this node, and the content it stands for. */
   | {
       readonly kind: "staticPod";

@@ -1,0 +1,87 @@
+/**
+ * One worker per key. Invariants:
+ *
+ * 1. At most one turn per key runs at a time.
+ * 2. A key woken during its turn gets another turn after it: no wake is lost, any number of them is one.
+ * 3. A turn that is interrupted gets another turn too.
+ * 4. `drained` resolves only when no turn runs.
+ *
+ * A turn must not throw: what can fail is part of its work. One that throws is a bug and reaches `onBug`.
+ */
+import { type LinkedSignal, linkSignals } from "./link-signals.ts";
+
+interface Slot {
+  dirty: boolean;
+  running: LinkedSignal | undefined;
+}
+
+export interface KeyedWorkerOptions<K> {
+  /** `signal` aborts when the key is interrupted or the worker shuts down. */
+  readonly turn: (key: K, signal: AbortSignal) => Promise<void>;
+  readonly onBug: (key: K, error: unknown) => void;
+  readonly shutdown: AbortSignal;
+}
+
+/** Why a turn was told to stop: something more urgent is known of its key. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+  constructor() {
+    super("interrupted by something more urgent");
+  }
+}
+
+export class KeyedWorker<K> {
+  readonly #options: KeyedWorkerOptions<K>;
+  readonly #slots = new Map<K, Slot>();
+  #onDrained: (() => void)[] = [];
+
+  constructor(options: KeyedWorkerOptions<K>) {
+    this.#options = options;
+  }
+
+  wake(key: K): void {
+    if (this.#options.shutdown.aborted) return;
+    const slot = this.#slots.get(key);
+    if (slot !== undefined) {
+      slot.dirty = true;
+      return;
+    }
+    const fresh: Slot = { dirty: true, running: undefined };
+    this.#slots.set(key, fresh);
+    void this.#run(key, fresh);
+  }
+
+  /** Ends the turn under way, if there is one, and starts another. */
+  interrupt(key: K): void {
+    this.wake(key);
+    this.#slots.get(key)?.running?.abort(new Interrupted());
+  }
+
+  isBusy(key: K): boolean {
+    return this.#slots.has(key);
+  }
+
+  drained(): Promise<void> {
+    if (this.#slots.size === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onDrained.push(resolve);
+    });
+  }
+
+  async #run(key: K, slot: Slot): Promise<void> {
+    const { turn, onBug, shutdown } = this.#options;
+    while (slot.dirty && !shutdown.aborted) {
+      slot.dirty = false;
+      using linked = linkSignals(shutdown);
+      slot.running = linked;
+      try {
+        await turn(key, linked.signal);
+      } catch (error) {
+        onBug(key, error);
+      }
+      slot.running = undefined;
+    }
+    this.#slots.delete(key);
+    if (this.#slots.size === 0) for (const resolve of this.#onDrained.splice(0)) resolve();
+  }
+}

@@ -1,0 +1,36 @@
+/** One alarm per key: the earliest that was asked for. */
+import type { Clock } from "../ports/clock.ts";
+
+export class TimerQueue<K> {
+  readonly #clock: Clock;
+  readonly #fire: (key: K) => void;
+  readonly #alarms = new Map<K, { readonly dueMonotonicMs: number; readonly cancel: () => void }>();
+
+  constructor(clock: Clock, fire: (key: K) => void) {
+    this.#clock = clock;
+    this.#fire = fire;
+  }
+
+  /** Keeps an earlier alarm that is already set. */
+  wakeIn(key: K, delayMs: number): void {
+    const dueMonotonicMs = this.#clock.monotonicMs() + delayMs;
+    const set = this.#alarms.get(key);
+    if (set !== undefined && set.dueMonotonicMs <= dueMonotonicMs) return;
+    set?.cancel();
+    const cancel = this.#clock.after(delayMs, () => {
+      this.#alarms.delete(key);
+      this.#fire(key);
+    });
+    this.#alarms.set(key, { dueMonotonicMs, cancel });
+  }
+
+  cancel(key: K): void {
+    this.#alarms.get(key)?.cancel();
+    this.#alarms.delete(key);
+  }
+
+  close(): void {
+    for (const { cancel } of this.#alarms.values()) cancel();
+    this.#alarms.clear();
+  }
+}

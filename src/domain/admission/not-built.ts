@@ -1,0 +1,66 @@
+/**
+ * What a pod may ask for that is not built yet. Such a pod is rejected with the field's name, never run without it. The table shrinks
+ * with each step of the project.
+ */
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+
+export interface Rejection {
+  readonly reason: string;
+  readonly message: string;
+}
+
+type PodCheck = readonly [field: string, asks: (pod: Pod) => boolean];
+type ContainerCheck = readonly [field: string, asks: (container: Container) => boolean];
+
+const some = (list: readonly unknown[] | undefined) => list !== undefined && list.length > 0;
+
+const ofPod: readonly PodCheck[] = [
+  ["spec.volumes", ({ spec }) => some(spec?.volumes)],
+  ["spec.initContainers", ({ spec }) => some(spec?.initContainers)],
+  ["spec.ephemeralContainers", ({ spec }) => some(spec?.ephemeralContainers)],
+  ["spec.imagePullSecrets", ({ spec }) => some(spec?.imagePullSecrets)],
+  ["spec.hostAliases", ({ spec }) => some(spec?.hostAliases)],
+  ["spec.resourceClaims", ({ spec }) => some(spec?.resourceClaims)],
+  ["spec.readinessGates", ({ spec }) => some(spec?.readinessGates)],
+  ["spec.runtimeClassName", ({ spec }) => (spec?.runtimeClassName ?? "") !== ""],
+  ["spec.hostUsers", ({ spec }) => spec?.hostUsers === false],
+  ["spec.activeDeadlineSeconds", ({ spec }) => spec?.activeDeadlineSeconds !== undefined],
+  ["spec.securityContext.sysctls", ({ spec }) => some(spec?.securityContext?.sysctls)],
+  ["spec.securityContext.runAsNonRoot", ({ spec }) => spec?.securityContext?.runAsNonRoot === true],
+  ["spec.securityContext.seccompProfile", ({ spec }) => spec?.securityContext?.seccompProfile?.type === "Localhost"],
+  ["spec.securityContext.appArmorProfile", ({ spec }) => spec?.securityContext?.appArmorProfile !== undefined],
+];
+
+const ofContainer: readonly ContainerCheck[] = [
+  ["env", ({ env }) => some(env)],
+  ["envFrom", ({ envFrom }) => some(envFrom)],
+  ["volumeMounts", ({ volumeMounts }) => some(volumeMounts)],
+  ["volumeDevices", ({ volumeDevices }) => some(volumeDevices)],
+  ["livenessProbe", ({ livenessProbe }) => livenessProbe !== undefined],
+  ["readinessProbe", ({ readinessProbe }) => readinessProbe !== undefined],
+  ["startupProbe", ({ startupProbe }) => startupProbe !== undefined],
+  ["lifecycle", ({ lifecycle }) => lifecycle !== undefined],
+  ["restartPolicy", ({ restartPolicy }) => restartPolicy !== undefined],
+  ["restartPolicyRules", ({ restartPolicyRules }) => some(restartPolicyRules)],
+  ["resources.claims", ({ resources }) => some(resources?.claims)],
+  ["securityContext.runAsNonRoot", ({ securityContext }) => securityContext?.runAsNonRoot === true],
+  ["securityContext.procMount", ({ securityContext }) => (securityContext?.procMount ?? "Default") !== "Default"],
+  ["securityContext.seccompProfile", ({ securityContext }) => securityContext?.seccompProfile?.type === "Localhost"],
+  ["securityContext.appArmorProfile", ({ securityContext }) => securityContext?.appArmorProfile !== undefined],
+  ["command", ({ command, args }) => [...(command ?? []), ...(args ?? [])].some((word) => word.includes("$("))],
+];
+
+/** The first thing it asks for that cannot be given. */
+export function notBuilt(pod: Pod): Rejection | undefined {
+  for (const [field, asks] of ofPod) if (asks(pod)) return rejection(field);
+  for (const [index, container] of (pod.spec?.containers ?? []).entries()) {
+    for (const [field, asks] of ofContainer)
+      if (asks(container)) return rejection(`spec.containers[${index}].${field}`);
+  }
+  return undefined;
+}
+
+const rejection = (field: string): Rejection => ({
+  reason: "NotSupported",
+  message: `this node agent does not support ${field} yet`,
+});

@@ -1,0 +1,78 @@
+/**
+ * What the runtime says of one pod, read at one moment, and the questions every decision asks of it. Sandboxes are a pod's by their
+ * metadata, containers by their label; there is no other mark of ownership.
+ */
+import type { Container, ContainerStatus } from "../runtime/container.ts";
+import type { Sandbox, SandboxStatus } from "../runtime/sandbox.ts";
+import { CONTAINER_NAME_LABEL, POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL, RESTART_COUNT } from "./cri-keys.ts";
+
+export interface PodContainer extends ContainerStatus {
+  readonly sandboxId: string;
+}
+
+export interface PodRuntimeView {
+  readonly uid: string;
+  /** Newest first. */
+  readonly sandboxes: readonly SandboxStatus[];
+  /** All that are left, of every sandbox, newest first. */
+  readonly containers: readonly PodContainer[];
+}
+
+export const emptyView = (uid: string): PodRuntimeView => ({ uid, sandboxes: [], containers: [] });
+
+export const podUidOf = (container: Pick<Container, "labels">): string | undefined => container.labels[POD_UID_LABEL];
+
+export const containerNameOf = (container: Pick<Container, "labels" | "metadata">): string =>
+  container.labels[CONTAINER_NAME_LABEL] ?? container.metadata.name;
+
+/** Whose pod this is, for a pod that no source knows. */
+export function podNameOf(view: PodRuntimeView): { readonly namespace: string; readonly name: string } | undefined {
+  const sandbox = view.sandboxes[0];
+  if (sandbox !== undefined) return { namespace: sandbox.metadata.namespace, name: sandbox.metadata.name };
+  const labels = view.containers[0]?.labels;
+  const [namespace, name] = [labels?.[POD_NAMESPACE_LABEL], labels?.[POD_NAME_LABEL]];
+  return namespace === undefined || name === undefined ? undefined : { namespace, name };
+}
+
+/** The newest instance of a container. */
+export const newestOf = (view: PodRuntimeView, name: string): PodContainer | undefined =>
+  view.containers.find((container) => containerNameOf(container) === name);
+
+export const instancesOf = (view: PodRuntimeView, name: string): readonly PodContainer[] =>
+  view.containers.filter((container) => containerNameOf(container) === name);
+
+/** A container that may have a process: one in an unknown state counts until it was stopped once. */
+export const mayRun = ({ state }: Pick<ContainerStatus, "state">): boolean =>
+  state === "running" || state === "unknown";
+
+export const anyMayRun = (view: PodRuntimeView): boolean =>
+  view.containers.some(mayRun) || view.sandboxes.some(({ state }) => state === "ready");
+
+/** The annotation is what the next kubelet goes by; the attempt in the name says the same. */
+export function restartCountOf(container: Pick<ContainerStatus, "annotations" | "metadata">): number {
+  const text = container.annotations[RESTART_COUNT];
+  const count = text === undefined || !/^\d{1,9}$/.test(text) ? Number.NaN : Number(text);
+  return Number.isNaN(count) ? container.metadata.attempt : count;
+}
+
+const newestFirst = (a: Pick<Sandbox, "createdWallNs" | "id">, b: Pick<Sandbox, "createdWallNs" | "id">): number => {
+  if (a.createdWallNs !== b.createdWallNs) return a.createdWallNs > b.createdWallNs ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
+};
+
+export function podView(
+  uid: string,
+  sandboxes: readonly SandboxStatus[],
+  containers: readonly PodContainer[],
+): PodRuntimeView {
+  // The clock may have been set back between two attempts; the attempt in the name never goes back.
+  const byAttempt = (a: PodContainer, b: PodContainer) =>
+    containerNameOf(a) === containerNameOf(b) && a.metadata.attempt !== b.metadata.attempt
+      ? b.metadata.attempt - a.metadata.attempt
+      : newestFirst(a, b);
+  return {
+    uid,
+    sandboxes: [...sandboxes].sort((a, b) => b.metadata.attempt - a.metadata.attempt || newestFirst(a, b)),
+    containers: [...containers].sort(byAttempt),
+  };
+}
