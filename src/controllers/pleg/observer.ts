@@ -4,16 +4,18 @@
  */
 
 import type { LatestTable } from "../../concurrency/latest-table.ts";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import { POD_UID_LABEL } from "../../domain/pod/cri-keys.ts";
 import { listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
 import { emptyView, type PodContainer, type PodRuntimeView, podView } from "../../domain/pod/runtime-view.ts";
-import type { SandboxStatus } from "../../domain/runtime/sandbox.ts";
+import type { Sandbox, SandboxStatus } from "../../domain/runtime/sandbox.ts";
 import type { Runtime } from "../../ports/runtime.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
 
 export interface ObserverOptions {
   readonly runtime: Pick<Runtime, "listSandboxes" | "listContainers" | "sandboxStatus" | "containerStatus">;
   readonly podRuntimeStatus: LatestTable<string, PodRuntimeView>;
+  readonly shutdown: AbortSignal;
 }
 
 interface Look {
@@ -25,8 +27,10 @@ interface Look {
 export class Observer {
   readonly #options: ObserverOptions;
   readonly #looks = new Map<string, Look>();
-  /** What does not change any more once seen, by id: an ended container, a stopped sandbox. */
-  readonly #settledContainers = new Map<string, PodContainer>();
+  /** What does not change any more once seen, by id. */
+  readonly #endedContainers = new Map<string, PodContainer>();
+  /** Sandboxes without our label, by the UID in their name: made by somebody else, and ours to end all the same. */
+  #unlabelled: ReadonlyMap<string, readonly Sandbox[]> = new Map();
 
   constructor(options: ObserverOptions) {
     this.#options = options;
@@ -34,25 +38,33 @@ export class Observer {
 
   /** Rejects when the runtime does not answer; what was known stays known. */
   look(uid: string, signal: AbortSignal): Promise<PodRuntimeView> {
+    return unlessAborted(this.#next(uid), signal);
+  }
+
+  /** What a listing of everything says: pods that are gone are forgotten, and so is what was remembered of their containers. */
+  noteListing(listings: ReadonlyMap<string, PodListing>): void {
+    const { podRuntimeStatus } = this.#options;
+    const containers = new Set([...listings.values()].flatMap((listing) => listing.containers.map(({ id }) => id)));
+    for (const id of this.#endedContainers.keys()) if (!containers.has(id)) this.#endedContainers.delete(id);
+    for (const uid of podRuntimeStatus.keys()) {
+      if (!listings.has(uid) && !this.#looks.has(uid)) podRuntimeStatus.delete(uid);
+    }
+    const unlabelled = [...listings].map(([uid, { sandboxes }]) => {
+      return [uid, sandboxes.filter(({ labels }) => labels[POD_UID_LABEL] !== uid)] as const;
+    });
+    this.#unlabelled = new Map(unlabelled.filter(([, sandboxes]) => sandboxes.length > 0));
+  }
+
+  #next(uid: string): Promise<PodRuntimeView> {
     const under = this.#looks.get(uid);
-    if (under === undefined) return this.#begin(uid, signal);
-    const again = () => this.#begin(uid, signal);
+    if (under === undefined) return this.#begin(uid);
+    const again = () => this.#begin(uid);
     under.next ??= under.view.then(again, again);
     return under.next;
   }
 
-  /** What the runtime no longer lists at all. */
-  forget(uid: string): void {
-    this.#options.podRuntimeStatus.delete(uid);
-  }
-
-  /** Containers that are gone need no remembering. */
-  keepSettled(ids: ReadonlySet<string>): void {
-    for (const id of this.#settledContainers.keys()) if (!ids.has(id)) this.#settledContainers.delete(id);
-  }
-
-  #begin(uid: string, signal: AbortSignal): Promise<PodRuntimeView> {
-    const view = this.#read(uid, signal);
+  #begin(uid: string): Promise<PodRuntimeView> {
+    const view = this.#read(uid, this.#options.shutdown);
     const look: Look = { view, next: undefined };
     this.#looks.set(uid, look);
     const done = () => {
@@ -69,7 +81,8 @@ export class Observer {
       runtime.listSandboxes({ labels }, signal),
       runtime.listContainers({ labels }, signal),
     ]);
-    const listing = listingByPod(sandboxes, containers).get(uid);
+    const all = [...sandboxes, ...(this.#unlabelled.get(uid) ?? [])];
+    const listing = listingByPod(all, containers).get(uid);
     const view = listing === undefined ? emptyView(uid) : await this.#inspect(uid, listing, signal);
     if (listing === undefined) podRuntimeStatus.delete(uid);
     else podRuntimeStatus.set(uid, view);
@@ -97,12 +110,12 @@ export class Observer {
   }
 
   async #container(id: string, sandboxId: string, signal: AbortSignal): Promise<PodContainer | undefined> {
-    const settled = this.#settledContainers.get(id);
-    if (settled !== undefined) return settled;
+    const ended = this.#endedContainers.get(id);
+    if (ended !== undefined) return ended;
     try {
       const { status } = await this.#options.runtime.containerStatus(id, { verbose: false }, signal);
       const container = { ...status, sandboxId };
-      if (status.state === "exited") this.#settledContainers.set(id, container);
+      if (status.state === "exited") this.#endedContainers.set(id, container);
       return container;
     } catch (error) {
       if (isRuntimeError(error, "notFound")) return undefined;

@@ -6,7 +6,8 @@
  * whose reply was lost is simply found done, or not.
  */
 import type { Container } from "../../api/gen/core-v1.ts";
-import { containerHashMatches } from "./container-hash.ts";
+import { containerHash } from "./container-hash.ts";
+import { CONTAINER_HASH } from "./cri-keys.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
 import { backoffLeftMs, type ExitTime } from "./restart-backoff.ts";
 import { restartPolicyOf, shouldRun } from "./restart-policy.ts";
@@ -213,3 +214,10 @@ const stop = (container: PodContainer, reason: StopReason): ContainerStop => ({
   name: containerNameOf(container),
   reason,
 });
+
+/** A mark that cannot be read says nothing: better an old definition than a restart of everything. */
+function containerHashMatches(container: Container, instance: PodContainer): boolean {
+  const recorded = instance.annotations[CONTAINER_HASH];
+  if (recorded === undefined || !/^[0-9a-f]{1,8}$/.test(recorded)) return true;
+  return recorded === containerHash(container);
+}

@@ -1,0 +1,140 @@
+/**
+ * Watches the runtime. Its events are hints that make one pod be looked at; the list is the truth and is read at the start, whenever
+ * the stream of events breaks, and every half minute or so besides. A runtime without events is listed every second.
+ *
+ * Losing any event costs time, never correctness: the next list finds what it told.
+ */
+import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { linkSignals } from "../../concurrency/link-signals.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { fingerprint, listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import type { Runtime } from "../../ports/runtime.ts";
+import { isRuntimeError } from "../../ports/runtime-error.ts";
+import type { Observer } from "./observer.ts";
+
+export interface PlegOptions {
+  readonly runtime: Pick<Runtime, "listSandboxes" | "listContainers" | "events">;
+  readonly observer: Observer;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+const RELIST_MS_MIN = 30_000;
+const RELIST_MS_MAX = 60_000;
+const RELIST_WITHOUT_EVENTS_MS = 1_000;
+/** After a failure: soon, then less often. */
+const RETRY_MS_MIN = 100;
+const RETRY_MS_MAX = 3_000;
+
+export class Pleg {
+  readonly #options: PlegOptions;
+  readonly #fingerprints = new Map<string, string>();
+  #lastListedMs: number | undefined;
+
+  constructor(options: PlegOptions) {
+    this.#options = options;
+  }
+
+  /** When the last whole list was read, on the monotonic clock. */
+  get lastListedMs(): number | undefined {
+    return this.#lastListedMs;
+  }
+
+  async run(shutdown: AbortSignal): Promise<void> {
+    const looks = new KeyedWorker<string>({
+      turn: (uid, signal) => this.#look(uid, signal),
+      onBug: (uid, error) => this.#options.log.error("looking at a pod failed in an unforeseen way", error, { uid }),
+      shutdown,
+    });
+    let eventless = false;
+    let retryMs = RETRY_MS_MIN;
+    while (!shutdown.aborted) {
+      using round = linkSignals(shutdown);
+      try {
+        // The stream is opened first: what happens between it and the list is then in one of them.
+        const hints = eventless ? "none" : this.#follow(looks, round.signal);
+        await this.#relist(looks, round.signal);
+        retryMs = RETRY_MS_MIN;
+        if (hints === "none") await sleep(this.#options.clock, RELIST_WITHOUT_EVENTS_MS, round.signal);
+        else eventless = (await this.#relistUntilBroken(looks, hints, round.signal)) === "unimplemented";
+      } catch (error) {
+        if (shutdown.aborted) break;
+        this.#options.log.error("the runtime could not be listed", error);
+        round.abort(error);
+        await sleep(this.#options.clock, retryMs, shutdown).catch(() => undefined);
+        retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
+      }
+    }
+    await looks.drained();
+  }
+
+  /** Resolves when the stream has ended, with why. */
+  async #follow(looks: KeyedWorker<string>, signal: AbortSignal): Promise<"broken" | "unimplemented"> {
+    try {
+      for await (const { podUid } of this.#options.runtime.events(signal)) {
+        if (podUid !== undefined) looks.wake(podUid);
+      }
+    } catch (error) {
+      if (isRuntimeError(error, "unimplemented")) return "unimplemented";
+      if (!signal.aborted) this.#options.log.info(2, "the stream of runtime events broke", { error: String(error) });
+    }
+    return "broken";
+  }
+
+  async #relistUntilBroken(
+    looks: KeyedWorker<string>,
+    hints: Promise<"broken" | "unimplemented">,
+    signal: AbortSignal,
+  ): Promise<"broken" | "unimplemented"> {
+    const { clock, random } = this.#options;
+    for (;;) {
+      const waitMs = RELIST_MS_MIN + random.fraction() * (RELIST_MS_MAX - RELIST_MS_MIN);
+      using nap = linkSignals(signal);
+      const ended = await Promise.race([
+        hints,
+        sleep(clock, waitMs, nap.signal).then(
+          () => "due" as const,
+          () => "due" as const,
+        ),
+      ]);
+      nap.abort(undefined);
+      signal.throwIfAborted();
+      if (ended !== "due") return ended;
+      await this.#relist(looks, signal);
+    }
+  }
+
+  async #relist(looks: KeyedWorker<string>, signal: AbortSignal): Promise<void> {
+    const { runtime, observer, clock } = this.#options;
+    const [sandboxes, containers] = await Promise.all([
+      runtime.listSandboxes({}, signal),
+      runtime.listContainers({}, signal),
+    ]);
+    const listings = listingByPod(sandboxes, containers);
+    this.#lastListedMs = clock.monotonicMs();
+    observer.noteListing(listings);
+    for (const uid of [...this.#fingerprints.keys()]) if (!listings.has(uid)) this.#fingerprints.delete(uid);
+    for (const [uid, listing] of listings) if (this.#changed(uid, listing)) looks.wake(uid);
+  }
+
+  #changed(uid: string, listing: PodListing): boolean {
+    const print = fingerprint(listing);
+    if (this.#fingerprints.get(uid) === print) return false;
+    this.#fingerprints.set(uid, print);
+    return true;
+  }
+
+  async #look(uid: string, signal: AbortSignal): Promise<void> {
+    try {
+      await this.#options.observer.look(uid, signal);
+    } catch (error) {
+      // The pod stays as it was last seen; the next list asks again.
+      this.#fingerprints.delete(uid);
+      if (!signal.aborted) this.#options.log.error("a pod could not be looked at", error, { uid });
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/** How the container runtime is, as the loop that watches it last saw, and what of that keeps a node from being ready. */
+import type { RuntimeCondition, RuntimeStatus, RuntimeVersion } from "../runtime/runtime-info.ts";
+
+export type RuntimeHealth =
+  /** It has not answered yet. */
+  | { readonly kind: "unknown"; readonly troubles: readonly string[] }
+  | {
+      readonly kind: "answered";
+      /** Of the newest answer. */
+      readonly status: RuntimeStatus;
+      readonly version: RuntimeVersion;
+      /** Monotonic, of the newest answer that said it was ready. */
+      readonly lastReadyMs: number | undefined;
+      /** What else is wrong, in whole sentences: `PLEG is not healthy: ...`. */
+      readonly troubles: readonly string[];
+    };
+
+/** Before anything is known. */
+export const RUNTIME_UNKNOWN: RuntimeHealth = { kind: "unknown", troubles: [] };
+
+/** So long without a good answer, and the runtime counts as down. */
+const DOWN_AFTER_MS = 30_000;
+
+export function runtimeTroubles(health: RuntimeHealth, nowMs: number): readonly string[] {
+  const troubles: string[] = [];
+  const lastReadyMs = health.kind === "answered" ? health.lastReadyMs : undefined;
+  if (lastReadyMs === undefined) troubles.push("container runtime status check may not have completed yet");
+  else if (nowMs - lastReadyMs >= DOWN_AFTER_MS) troubles.push("container runtime is down");
+  troubles.push(...health.troubles);
+  if (health.kind === "answered")
+    troubles.push(...conditionTrouble(health.status, "RuntimeReady", "container runtime"));
+  return troubles;
+}
+
+export function networkTroubles(health: RuntimeHealth): readonly string[] {
+  if (health.kind === "unknown") return ["network state unknown"];
+  return conditionTrouble(health.status, "NetworkReady", "container runtime network");
+}
+
+function conditionTrouble({ conditions }: RuntimeStatus, type: string, what: string): readonly string[] {
+  const condition = conditions.find((candidate) => candidate.type === type);
+  return condition?.status === true ? [] : [`${what} not ready: ${conditionText(condition)}`];
+}
+
+const conditionText = (condition: RuntimeCondition | undefined) =>
+  condition === undefined
+    ? "<nil>"
+    : `${condition.type}=${condition.status} reason:${condition.reason} message:${condition.message}`;
