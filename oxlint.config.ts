@@ -123,6 +123,7 @@ export default defineConfig({
     // A one-line helper reads best beside its only use.
     "unicorn/consistent-function-scoping": "off",
     "promise/always-return": "off",
+    "promise/no-callback-in-promise": "off",
     // What is parsed at an edge is asserted there, once.
     "typescript/no-unsafe-type-assertion": "off",
   },

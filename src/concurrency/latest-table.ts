@@ -41,6 +41,6 @@ export class LatestTable<K, V> implements ReadTable<K, V> {
   }
 
   #tell(key: K): void {
-    for (const changed of [...this.#watchers]) changed(key);
+    for (const changed of this.#watchers) changed(key);
   }
 }

@@ -40,6 +40,8 @@ export interface HostFiles {
   list(path: string): Promise<readonly string[]>;
   /** Rejects "tooLarge" above `bytesMax`. Regular files only, never through a link at the end of the path. */
   read(path: string, bytesMax: number): Promise<Uint8Array>;
+  /** The first `bytesMax` bytes, or all of a shorter file. Regular files only, never through a link at the end of the path. */
+  readHead(path: string, bytesMax: number): Promise<Uint8Array>;
   /** The last `bytesMax` bytes, or all of a shorter file. */
   readTail(path: string, bytesMax: number): Promise<Uint8Array>;
   writeAtomically(path: string, content: Uint8Array, mode: number): Promise<void>;

@@ -56,7 +56,9 @@ export class Pleg {
       using round = linkSignals(shutdown);
       try {
         // The stream is opened first: what happens between it and the list is then in one of them.
-        const hints = eventless ? "none" : this.#follow(looks, round.signal);
+        const hints: "none" | Promise<"broken" | "unimplemented"> = eventless
+          ? "none"
+          : this.#follow(looks, round.signal);
         await this.#relist(looks, round.signal);
         retryMs = RETRY_MS_MIN;
         if (hints === "none") await sleep(this.#options.clock, RELIST_WITHOUT_EVENTS_MS, round.signal);
@@ -117,7 +119,7 @@ export class Pleg {
     const listings = listingByPod(sandboxes, containers);
     this.#lastListedMs = clock.monotonicMs();
     observer.noteListing(listings);
-    for (const uid of [...this.#fingerprints.keys()]) if (!listings.has(uid)) this.#fingerprints.delete(uid);
+    for (const uid of this.#fingerprints.keys()) if (!listings.has(uid)) this.#fingerprints.delete(uid);
     for (const [uid, listing] of listings) if (this.#changed(uid, listing)) looks.wake(uid);
   }
 

@@ -79,7 +79,7 @@ export function computePodActions(snapshot: PodSnapshot): PodPlan {
       ...release,
       { kind: "makeFolders" },
       { kind: "applyCgroup" },
-      { kind: "createSandbox", attempt: decision.attempt, replaces: decision.why },
+      { kind: "createSandbox", attempt: Math.max(decision.attempt, snapshot.sandboxFloor), replaces: decision.why },
     ],
     backingOff: new Map(),
     completed: false,
@@ -176,9 +176,9 @@ function nextRestartCount(
   name: string,
   newest: PodContainer | undefined,
 ): number {
-  if (newest !== undefined) return restartCountOf(newest) + 1;
   const known = knownExits.get(name);
-  return Math.max(restartFloor.get(name) ?? 0, known === undefined ? 0 : known.restartCount + 1);
+  const next = newest === undefined ? (known?.restartCount ?? -1) + 1 : restartCountOf(newest) + 1;
+  return Math.max(restartFloor.get(name) ?? 0, next);
 }
 
 /** Containers of this pod that its spec does not name. */

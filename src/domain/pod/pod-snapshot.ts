@@ -14,8 +14,10 @@ export interface PodSnapshot {
   readonly exitSeenMonotonicMs: ReadonlyMap<string, number>;
   /** Ends that are known though the runtime has forgotten the container, by container name. */
   readonly knownExits: ReadonlyMap<string, KnownExit>;
-  /** The least restart count each container may have next, by name: what its log files say. */
+  /** The least restart count each container may have next, by name: above its log files, and above names that may still be taken. */
   readonly restartFloor: ReadonlyMap<string, number>;
+  /** The least attempt the next sandbox may have. */
+  readonly sandboxFloor: number;
   readonly cgroupExists: boolean;
 }
 

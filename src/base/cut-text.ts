@@ -1,0 +1,29 @@
+/** Cuts text to a number of UTF-8 bytes without breaking a character. */
+function bytesOf(character: string): number {
+  const point = character.codePointAt(0) ?? 0;
+  if (point < 0x80) return 1;
+  if (point < 0x800) return 2;
+  return point < 0x10000 ? 3 : 4;
+}
+
+export function firstBytes(text: string, bytesMax: number): string {
+  let bytes = 0;
+  let end = 0;
+  for (const character of text) {
+    bytes += bytesOf(character);
+    if (bytes > bytesMax) return text.slice(0, end);
+    end += character.length;
+  }
+  return text;
+}
+
+export function lastBytes(text: string, bytesMax: number): string {
+  let bytes = 0;
+  let start = text.length;
+  for (const character of [...text].reverse()) {
+    bytes += bytesOf(character);
+    if (bytes > bytesMax) return text.slice(start);
+    start -= character.length;
+  }
+  return text;
+}

@@ -1,0 +1,29 @@
+/** Fetches what an ended container left as its last words. */
+import { TERMINATION_MESSAGE_PATH, TERMINATION_MESSAGE_POLICY } from "../../domain/pod/cri-keys.ts";
+import type { PodContainer } from "../../domain/pod/runtime-view.ts";
+import {
+  fallsBackToLog,
+  LOG_TAIL_BYTES,
+  MESSAGE_BYTES_MAX,
+  messageFromLog,
+} from "../../domain/pod/termination-message.ts";
+import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import type { Log } from "../../ports/log.ts";
+
+/** Empty when there are none, or when they cannot be read: a status is published either way. */
+export async function lastWords(container: PodContainer, files: HostFiles, log: Log): Promise<string> {
+  const path = container.annotations[TERMINATION_MESSAGE_PATH] ?? "";
+  const mount = path === "" ? undefined : container.mounts.find(({ containerPath }) => containerPath === path);
+  const decoder = new TextDecoder();
+  try {
+    const written = mount === undefined ? "" : decoder.decode(await files.readHead(mount.hostPath, MESSAGE_BYTES_MAX));
+    const policy = container.annotations[TERMINATION_MESSAGE_POLICY] ?? "";
+    if (!fallsBackToLog(policy, container.exitCode, written)) return written;
+    const tail = await files.readTail(container.logPath, LOG_TAIL_BYTES);
+    return messageFromLog(decoder.decode(tail), tail.length < LOG_TAIL_BYTES);
+  } catch (error) {
+    if (!isMissing(error))
+      log.error("a container's last words could not be read", error, { containerID: container.id });
+    return "";
+  }
+}

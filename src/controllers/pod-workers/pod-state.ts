@@ -1,0 +1,51 @@
+/** What a pod's worker remembers between two turns. Gone with the process; what must not be lost is in the journal. */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
+import type { KnownExit } from "../../domain/pod/pod-snapshot.ts";
+import type { BackoffEntry } from "../../domain/pod/restart-backoff.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { WaitingReason } from "../../domain/pod-status/container-status.ts";
+
+export interface PullTrouble {
+  readonly delayMs: number;
+  readonly failedMonotonicMs: number;
+  readonly message: string;
+}
+
+export interface PodState {
+  readonly uid: string;
+  pod: Pod | undefined;
+  lifecycle: PodLifecycle;
+  /** The last look whose ends are in the journal. */
+  view: PodRuntimeView;
+  readonly waiting: Map<string, WaitingReason>;
+  readonly messages: Map<string, string>;
+  /** By container name, image and resources: what another definition would start afresh. */
+  readonly backoffs: Map<string, BackoffEntry>;
+  readonly pulls: Map<string, PullTrouble>;
+  readonly exitSeenMonotonicMs: Map<string, number>;
+  readonly knownExits: Map<string, KnownExit>;
+  /** Names that may be taken though nothing with them is to be seen. */
+  readonly restartFloor: Map<string, number>;
+  sandboxFloor: number;
+  /** When this UID came, among all of this process: static pods of one name go in this order. */
+  readonly arrival: number;
+}
+
+export function newPodState(uid: string, arrival: number, view: PodRuntimeView): PodState {
+  return {
+    uid,
+    pod: undefined,
+    lifecycle: { kind: "running" },
+    view,
+    waiting: new Map(),
+    messages: new Map(),
+    backoffs: new Map(),
+    pulls: new Map(),
+    exitSeenMonotonicMs: new Map(),
+    knownExits: new Map(),
+    restartFloor: new Map(),
+    sandboxFloor: 0,
+    arrival,
+  };
+}

@@ -1,0 +1,431 @@
+/**
+ * One worker per pod UID, and the only authority on whether its containers may run.
+ *
+ * A turn reads the newest of everything, moves the pod's life forward, does what the plan says and leaves the outcome in `podOutcomes`.
+ * Invariants: turns of one UID never overlap; a start in flight is cut short when the pod must end; from the terminating mark on
+ * nothing starts; what cannot be read again (an exit, an end) is in the journal before it is acted upon or published.
+ */
+import { Interrupted, KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import type { PodFacts } from "../../domain/journal/facts.ts";
+import { networkTroubles } from "../../domain/node/runtime-health.ts";
+import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
+import { describeCause, graceLeftMs, type PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
+import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { interrupts, nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
+import {
+  anyMayRun,
+  containerNameOf,
+  emptyView,
+  mayRun,
+  type PodRuntimeView,
+  podNameOf,
+  restartCountOf,
+} from "../../domain/pod/runtime-view.ts";
+import { wishOf } from "../../domain/pod/wish-of.ts";
+import { containerStatus } from "../../domain/pod-status/container-status.ts";
+import { podPhase } from "../../domain/pod-status/phase.ts";
+import { type Execution, execute } from "./execute.ts";
+import { lastWords } from "./last-words.ts";
+import { newPodState, type PodState } from "./pod-state.ts";
+import { readSnapshot } from "./snapshot.ts";
+import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+
+/** After a failure, and when nothing is to be done; each up to half as much longer. */
+const RETRY_MS = 10_000;
+const RESYNC_MS = 60_000;
+const NETWORK_RETRY_MS = 1_000;
+/** More rounds than any sane pod needs; a plan that never settles is tried again later. */
+const ROUNDS_MAX = 8;
+
+export class PodWorkers {
+  readonly #ports: PodWorkerPorts;
+  readonly #cells: PodWorkerCells;
+  readonly #settings: PodWorkerSettings;
+  readonly #facts: ReadonlyMap<string, PodFacts>;
+  readonly #states = new Map<string, PodState>();
+  #arrivals = 0;
+
+  constructor(
+    ports: PodWorkerPorts,
+    cells: PodWorkerCells,
+    settings: PodWorkerSettings,
+    facts: ReadonlyMap<string, PodFacts>,
+  ) {
+    this.#ports = ports;
+    this.#cells = cells;
+    this.#settings = settings;
+    this.#facts = facts;
+  }
+
+  async run(shutdown: AbortSignal): Promise<void> {
+    const { admittedPods, podRuntimeStatus, sourcesReady } = this.#cells;
+    const worker = new KeyedWorker<string>({
+      turn: (uid, signal) =>
+        this.#turn(
+          uid,
+          signal,
+          (ms) => timers.wakeIn(uid, ms),
+          (other) => worker.wake(other),
+        ),
+      onBug: (uid, error) => {
+        this.#ports.log.error("a pod's turn failed in an unforeseen way", error, { uid });
+        timers.wakeIn(uid, RETRY_MS);
+      },
+      shutdown,
+    });
+    const timers = new TimerQueue<string>(this.#ports.clock, (uid) => worker.wake(uid));
+    const urgent = (uid: string) => (this.#isUrgent(uid) ? worker.interrupt(uid) : worker.wake(uid));
+    const unwatch = [admittedPods.watch(urgent), podRuntimeStatus.watch((uid) => worker.wake(uid))];
+    try {
+      let seen = -1;
+      while (!shutdown.aborted) {
+        for (const uid of new Set([...admittedPods.keys(), ...podRuntimeStatus.keys()])) worker.wake(uid);
+        seen = await sourcesReady.changed(seen, shutdown).catch(() => seen);
+      }
+    } finally {
+      for (const end of unwatch) end();
+      timers.close();
+      await worker.drained();
+    }
+  }
+
+  /** Whether what is now wanted of a UID makes its turn under way pointless. */
+  #isUrgent(uid: string): boolean {
+    const state = this.#states.get(uid);
+    if (state === undefined) return false;
+    const wish = this.#wish(state);
+    if (wish === undefined) return false;
+    const after = nextLifecycle(state.lifecycle, wish, this.#podOf(state), this.#ports.clock.monotonicMs());
+    return interrupts(state.lifecycle, after);
+  }
+
+  async #turn(
+    uid: string,
+    signal: AbortSignal,
+    wakeIn: (ms: number) => void,
+    wake: (uid: string) => void,
+  ): Promise<void> {
+    const state = this.#state(uid);
+    const wish = this.#wish(state);
+    if (wish === undefined) return this.#publish(state);
+    state.pod = this.#podOf(state);
+    if (!(await this.#advance(state, wish, wakeIn))) return;
+    try {
+      await this.#pursue(state, signal, wakeIn);
+    } catch (error) {
+      if (!signal.aborted) {
+        this.#ports.log.error("a pod could not be brought further", error, { uid });
+        wakeIn(this.#jittered(RETRY_MS));
+      }
+    }
+    this.#publish(state);
+    if (state.lifecycle.kind === "finished") this.#leave(state, wake);
+  }
+
+  #state(uid: string): PodState {
+    const known = this.#states.get(uid);
+    if (known !== undefined) return known;
+    const fresh = newPodState(uid, this.#arrivals, this.#cells.podRuntimeStatus.get(uid) ?? emptyView(uid));
+    this.#arrivals += 1;
+    this.#recall(fresh);
+    this.#states.set(uid, fresh);
+    return fresh;
+  }
+
+  /** What an earlier life of ours knew of this UID. */
+  #recall(state: PodState): void {
+    const facts = this.#facts.get(state.uid);
+    if (facts === undefined) return;
+    for (const [name, exit] of facts.exits) state.knownExits.set(name, exit);
+    const { clock } = this.#ports;
+    if (facts.finished !== undefined && !facts.finished.mayReturn) {
+      state.lifecycle = { kind: "finished", why: { kind: "completed" } };
+    } else if (facts.terminating !== undefined && facts.finished === undefined) {
+      // The grace ran on while we were away; a clock that was set back does not lengthen it.
+      const { graceSeconds, wallMs } = facts.terminating;
+      const goneMs = Math.min(Math.max(0, clock.wallMs() - wallMs), graceSeconds * 1000);
+      state.lifecycle = {
+        kind: "terminating",
+        graceSeconds,
+        sinceMonotonicMs: clock.monotonicMs() - goneMs,
+        why: facts.terminating.why,
+      };
+    }
+  }
+
+  #podOf(state: PodState) {
+    return this.#cells.admittedPods.get(state.uid)?.pod ?? state.pod;
+  }
+
+  #wish(state: PodState): PodWish | undefined {
+    const admitted = this.#cells.admittedPods.get(state.uid);
+    return wishOf({
+      admitted,
+      sourcesReady: this.#cells.sourcesReady.value,
+      wasWanted: state.pod !== undefined,
+      mustWait: admitted?.isStatic === true && this.#earlierNamesake(state) !== undefined,
+    });
+  }
+
+  /** Static pods of one name run one after the other, in the order they came. */
+  #earlierNamesake(state: PodState): PodState | undefined {
+    const name = (other: PodState) => {
+      const pod = this.#podOf(other);
+      return pod === undefined ? undefined : `${pod.metadata?.namespace}/${pod.metadata?.name}`;
+    };
+    const own = name(state);
+    return [...this.#states.values()].find(
+      (other) =>
+        other !== state && other.arrival < state.arrival && other.lifecycle.kind !== "finished" && name(other) === own,
+    );
+  }
+
+  /** Moves its life on as wished, in the journal first. False: that could not be written, and nothing is done until it can. */
+  async #advance(state: PodState, wish: PodWish, wakeIn: (ms: number) => void): Promise<boolean> {
+    const next = nextLifecycle(state.lifecycle, wish, state.pod, this.#ports.clock.monotonicMs());
+    if (next === state.lifecycle) return true;
+    return this.#settle(state, next, wakeIn);
+  }
+
+  async #settle(state: PodState, next: PodLifecycle, wakeIn: (ms: number) => void): Promise<boolean> {
+    const common = { uid: state.uid, pod: this.#nameOf(state), wallMs: this.#ports.clock.wallMs() };
+    try {
+      if (next.kind === "terminating") {
+        await this.#ports.journal.append({
+          kind: "terminating",
+          ...common,
+          graceSeconds: next.graceSeconds,
+          why: next.why,
+        });
+      } else if (next.kind === "terminated" && state.pod !== undefined) {
+        await this.#ports.journal.append({ kind: "terminal", ...common, phase: this.#finalPhase(state, next) });
+      } else if (next.kind === "finished") {
+        await this.#ports.journal.append({ kind: "finished", ...common, mayReturn: next.why.kind === "removed" });
+      }
+    } catch (error) {
+      this.#ports.log.error("the journal could not be written", error, { uid: state.uid });
+      wakeIn(this.#jittered(RETRY_MS));
+      return false;
+    }
+    state.lifecycle = next;
+    return true;
+  }
+
+  #finalPhase(state: PodState, lifecycle: PodLifecycle): "Succeeded" | "Failed" {
+    const { pod, view } = state;
+    if (pod === undefined || (lifecycle.kind !== "running" && lifecycle.why.kind === "failed")) return "Failed";
+    const inputs = {
+      pod,
+      view,
+      runtimeName: "",
+      waiting: new Map(),
+      messages: new Map(),
+      ready: () => ({ ready: false, started: false }),
+    };
+    const previous = new Map((pod.status?.containerStatuses ?? []).map((status) => [status.name, status]));
+    const statuses = (pod.spec?.containers ?? []).map((container) =>
+      containerStatus(container, previous.get(container.name), inputs),
+    );
+    return podPhase(pod, statuses, lifecycle) === "Succeeded" ? "Succeeded" : "Failed";
+  }
+
+  async #pursue(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+    if (state.lifecycle.kind === "running") await this.#keepRunning(state, signal, wakeIn);
+    if (state.lifecycle.kind === "terminating" && !signal.aborted) await this.#bringToAnEnd(state, signal, wakeIn);
+    if (state.lifecycle.kind === "terminated" && !signal.aborted) await this.#cleanUp(state, signal, wakeIn);
+  }
+
+  async #keepRunning(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+    const { pod } = state;
+    if (pod === undefined) return;
+    let view = this.#cells.podRuntimeStatus.get(state.uid) ?? emptyView(state.uid);
+    // What a loop has left in the cell is enough to find that nothing is to be done; before acting the runtime is looked at anew.
+    for (let round = 0; round < ROUNDS_MAX; round += 1) {
+      await this.#accept(state, view);
+      const plan = computePodActions(await readSnapshot(state, pod, view, this.#ports, this.#settings));
+      this.#noteBackoffs(state, plan.backingOff);
+      if (plan.completed) {
+        const why = { kind: "completed" } as const;
+        await this.#advance(state, { kind: "end", why }, wakeIn);
+        return;
+      }
+      if (plan.actions.length === 0) {
+        wakeIn(Math.min(this.#jittered(RESYNC_MS), ...[...plan.backingOff.values()].map(({ leftMs }) => leftMs)));
+        return;
+      }
+      if (round > 0 || view.sandboxes.length === 0) {
+        if (!this.#networkReady(state, wakeIn)) return;
+        const done = await this.#execute(state, plan.actions, 0, signal);
+        this.#publish(state);
+        if (done.kind === "aborted") return;
+        if (done.kind === "failed") {
+          this.#ports.log.error("a pod's plan could not be carried out", done.error, {
+            uid: state.uid,
+            action: done.what,
+          });
+          wakeIn(done.retryMs ?? this.#jittered(RETRY_MS));
+          view = await this.#cells.look(state.uid, signal);
+          await this.#accept(state, view);
+          return;
+        }
+      }
+      view = await this.#cells.look(state.uid, signal);
+    }
+    wakeIn(this.#jittered(RETRY_MS));
+  }
+
+  async #bringToAnEnd(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+    const look = async () => {
+      const view = await this.#cells.look(state.uid, signal);
+      await this.#accept(state, view);
+      return view;
+    };
+    let view = await look();
+    if (anyMayRun(view) || view.sandboxes.length > 0) {
+      this.#publish(state);
+      const { lifecycle } = state;
+      const graceMs = lifecycle.kind === "terminating" ? graceLeftMs(lifecycle, this.#ports.clock.monotonicMs()) : 0;
+      const done = await this.#execute(state, stopEverything(view, { kind: "podEnds" }), graceMs, signal);
+      if (done.kind === "aborted") return;
+      if (done.kind === "failed") throw done.error;
+      view = await look();
+    }
+    // Ended by the runtime's word is not enough: what it still lists as running has not ended.
+    if (anyMayRun(view)) throw new Error("containers still run after they were stopped");
+    const why = state.lifecycle.kind === "running" ? ({ kind: "completed" } as const) : state.lifecycle.why;
+    await this.#settle(state, { kind: "terminated", why }, wakeIn);
+  }
+
+  async #cleanUp(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+    this.#publish(state);
+    if (state.pod !== undefined) {
+      await this.#ports.cgroups.destroy(this.#settings.resources.podCgroup(state.pod).name, signal);
+    }
+    const why = state.lifecycle.kind === "running" ? ({ kind: "completed" } as const) : state.lifecycle.why;
+    await this.#settle(state, { kind: "finished", why }, wakeIn);
+  }
+
+  async #execute(
+    state: PodState,
+    actions: Parameters<typeof execute>[0],
+    graceMs: number,
+    signal: AbortSignal,
+  ): Promise<Execution> {
+    const { pod } = state;
+    const [wallMs, name] = [this.#ports.clock.wallMs(), this.#nameOf(state)];
+    for (const { kind, ...details } of actions) {
+      const why = state.lifecycle.kind === "running" ? JSON.stringify(details) : describeCause(state.lifecycle.why);
+      this.#ports.journal.note({ kind: "decision", uid: state.uid, pod: name, wallMs, what: kind, why });
+    }
+    return execute(actions, { state, pod, ports: this.#ports, settings: this.#settings, graceMs }, signal);
+  }
+
+  /** Takes a look for known: every end in it goes to the journal first. */
+  async #accept(state: PodState, view: PodRuntimeView): Promise<void> {
+    const { journal, clock, files, log } = this.#ports;
+    for (const container of view.containers) {
+      if (container.state !== "exited" || state.exitSeenMonotonicMs.has(container.id)) continue;
+      const name = containerNameOf(container);
+      await journal.append({
+        kind: "exited",
+        uid: state.uid,
+        pod: this.#nameOf(state),
+        wallMs: clock.wallMs(),
+        container: name,
+        containerId: container.id,
+        exitCode: container.exitCode,
+        reason: container.reason,
+        startedWallNs: String(container.startedWallNs ?? 0n),
+        finishedWallNs: String(container.finishedWallNs ?? 0n),
+        restartCount: restartCountOf(container),
+      });
+      state.messages.set(container.id, await lastWords(container, files, log));
+      state.exitSeenMonotonicMs.set(container.id, clock.monotonicMs());
+      state.knownExits.set(name, {
+        exitCode: container.exitCode,
+        finishedWallMs: Number((container.finishedWallNs ?? 0n) / 1_000_000n),
+        restartCount: restartCountOf(container),
+      });
+    }
+    // The last word on a pod that has ended is kept though its containers are removed.
+    if (state.lifecycle.kind === "running" || state.lifecycle.kind === "terminating") state.view = merged(state, view);
+  }
+
+  #noteBackoffs(state: PodState, backingOff: ReadonlyMap<string, { readonly delayMs: number }>): void {
+    const { pod } = state;
+    if (pod === undefined) return;
+    const described = describePod(podNameOfObject(pod));
+    for (const [name, { delayMs }] of backingOff) {
+      const message = `back-off ${seconds(delayMs)} restarting failed container=${name} pod=${described}`;
+      if (state.waiting.get(name)?.message === message) continue;
+      state.waiting.set(name, { reason: "CrashLoopBackOff", message });
+      const subject = { kind: "Pod", ...podNameOfObject(pod), fieldPath: `spec.containers{${name}}` } as const;
+      this.#ports.events.emit(
+        subject,
+        "Warning",
+        "BackOff",
+        `Back-off restarting failed container ${name} in pod ${described}`,
+      );
+    }
+  }
+
+  #networkReady(state: PodState, wakeIn: (ms: number) => void): boolean {
+    const { pod } = state;
+    const troubles = networkTroubles(this.#cells.runtimeHealth.value);
+    if (troubles.length === 0 || pod === undefined || pod.spec?.hostNetwork === true) return true;
+    const message = `network is not ready: ${troubles.join(", ")}`;
+    this.#ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "NetworkNotReady", message);
+    wakeIn(NETWORK_RETRY_MS);
+    return false;
+  }
+
+  #publish(state: PodState): void {
+    const { uid, pod, lifecycle, view, waiting, messages } = state;
+    this.#cells.podOutcomes.set(uid, {
+      uid,
+      pod,
+      lifecycle,
+      view,
+      waiting: new Map(waiting),
+      messages: new Map(messages),
+    });
+  }
+
+  /** Nothing is left of it on the node: whoever waited for its name may go, and it is forgotten once no source names it. */
+  #leave(state: PodState, wake: (uid: string) => void): void {
+    for (const other of this.#states.values()) if (other !== state) wake(other.uid);
+    const admitted = this.#cells.admittedPods.get(state.uid);
+    const returns =
+      admitted?.isStatic === true && state.lifecycle.kind === "finished" && state.lifecycle.why.kind === "removed";
+    if (admitted !== undefined && !returns) return;
+    this.#states.delete(state.uid);
+    this.#cells.podOutcomes.delete(state.uid);
+    if (returns) wake(state.uid);
+  }
+
+  #nameOf(state: PodState): string {
+    const name = state.pod === undefined ? podNameOf(state.view) : podNameOfObject(state.pod);
+    return name === undefined ? "" : `${name.namespace}/${name.name}`;
+  }
+
+  #jittered(ms: number): number {
+    return ms * (1 + this.#ports.random.fraction() / 2);
+  }
+}
+
+/** While a pod ends, containers that are already removed from the runtime stay part of its last word. */
+function merged(state: PodState, view: PodRuntimeView): PodRuntimeView {
+  if (state.lifecycle.kind !== "terminating") return view;
+  const listed = new Set(view.containers.map(({ id }) => id));
+  const gone = state.view.containers.filter((container) => !listed.has(container.id) && !mayRun(container));
+  const sandboxes = view.sandboxes.length > 0 ? view.sandboxes : state.view.sandboxes;
+  return { ...view, sandboxes, containers: [...view.containers, ...gone] };
+}
+
+const seconds = (ms: number) => {
+  const total = Math.round(ms / 1000);
+  return total < 60 ? `${total}s` : `${Math.floor(total / 60)}m${total % 60}s`;
+};
+
+export const isInterrupted = (error: unknown) => error instanceof Interrupted;

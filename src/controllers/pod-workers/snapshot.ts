@@ -1,0 +1,63 @@
+/** Reads what one sync of one running pod has to know into one value. */
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { containerLogPath, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import type { PodSnapshot } from "../../domain/pod/pod-snapshot.ts";
+import { newestOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { isMissing } from "../../ports/host-files.ts";
+import type { PodState } from "./pod-state.ts";
+import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+
+export async function readSnapshot(
+  state: PodState,
+  pod: Pod,
+  view: PodRuntimeView,
+  ports: Pick<PodWorkerPorts, "files" | "cgroups" | "clock">,
+  settings: PodWorkerSettings,
+): Promise<PodSnapshot> {
+  const containers = pod.spec?.containers ?? [];
+  const { name } = settings.resources.podCgroup(pod);
+  const restartFloor = new Map(state.restartFloor);
+  for (const container of containers) {
+    if (newestOf(view, container.name) !== undefined) continue;
+    const logged = await highestLog(pod, container.name, ports, settings);
+    restartFloor.set(container.name, Math.max(restartFloor.get(container.name) ?? 0, logged + 1));
+  }
+  return {
+    pod,
+    view,
+    wallMs: ports.clock.wallMs(),
+    monotonicMs: ports.clock.monotonicMs(),
+    backoffs: new Map(
+      containers.flatMap((container) => {
+        const entry = state.backoffs.get(backoffKey(container));
+        return entry === undefined ? [] : [[container.name, entry] as const];
+      }),
+    ),
+    exitSeenMonotonicMs: state.exitSeenMonotonicMs,
+    knownExits: state.knownExits,
+    restartFloor,
+    sandboxFloor: state.sandboxFloor,
+    cgroupExists: await ports.cgroups.exists(name),
+  };
+}
+
+/** What was run: with another image or other resources the count begins anew. */
+export const backoffKey = ({ name, image, resources }: Container): string =>
+  JSON.stringify([name, image ?? "", resources ?? {}]);
+
+/** The highest number among a container's log files; -1 when there are none. */
+async function highestLog(
+  pod: Pod,
+  container: string,
+  { files }: Pick<PodWorkerPorts, "files">,
+  { podLogsDir }: PodWorkerSettings,
+): Promise<number> {
+  const folder = `${podLogFolder(podLogsDir, podNameOfObject(pod))}/${containerLogPath(container, 0).split("/")[0]}`;
+  try {
+    const numbers = (await files.list(folder)).map((file) => /^(?<count>\d{1,9})\.log/.exec(file)?.groups?.["count"]);
+    return Math.max(-1, ...numbers.map((count) => (count === undefined ? -1 : Number(count))));
+  } catch (error) {
+    if (isMissing(error)) return -1;
+    throw error;
+  }
+}

@@ -1,0 +1,11 @@
+/** A container could not be started, with the reason its status shows. `retryMs`: no use in trying before. */
+export class StartFailure extends Error {
+  override readonly name = "StartFailure";
+  readonly reason: string;
+  readonly retryMs: number | undefined;
+  constructor(reason: string, message: string, retryMs?: number) {
+    super(message);
+    this.reason = reason;
+    this.retryMs = retryMs;
+  }
+}

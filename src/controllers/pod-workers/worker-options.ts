@@ -1,0 +1,65 @@
+/** What the pod workers need of the world, and what they are set to. */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { ResolverConfig } from "../../domain/pod/dns-config.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
+import type { LinuxResources } from "../../domain/runtime/resources.ts";
+import type { Cgroups } from "../../ports/cgroups.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { HostFiles } from "../../ports/host-files.ts";
+import type { Images } from "../../ports/images.ts";
+import type { Journal } from "../../ports/journal.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import type { Runtime } from "../../ports/runtime.ts";
+
+export interface PodWorkerPorts {
+  readonly runtime: Runtime;
+  readonly images: Images;
+  readonly files: HostFiles;
+  readonly cgroups: Cgroups;
+  readonly journal: Journal;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface PodWorkerCells {
+  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  /** Until every source has spoken, a pod that nobody wants may yet be wanted. */
+  readonly sourcesReady: Latest<boolean>;
+  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly runtimeHealth: Latest<RuntimeHealth>;
+  readonly podOutcomes: LatestTable<string, PodOutcome>;
+  /** A look that begins now. */
+  readonly look: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
+}
+
+/** Pure functions of the node's resources, settled once for this node. */
+export interface PodResources {
+  podCgroup(pod: Pod): { readonly name: CgroupName; readonly values: CgroupValues };
+  containerResources(pod: Pod, containerName: string): LinuxResources;
+  sandboxResources(pod: Pod): {
+    readonly overhead: LinuxResources | undefined;
+    readonly resources: LinuxResources | undefined;
+  };
+}
+
+export interface PodWorkerSettings {
+  readonly rootDir: string;
+  readonly podLogsDir: string;
+  readonly containerLogLinks: string;
+  readonly clusterDns: readonly string[];
+  readonly clusterDomain: string;
+  readonly hostResolver: () => Promise<ResolverConfig>;
+  readonly seccompDefault: boolean;
+  readonly backoffCapMs: number;
+  readonly resources: PodResources;
+}

@@ -1,0 +1,33 @@
+/** What is wanted of a UID, read off who asks for it. */
+import { isTerminal } from "../pod-status/phase.ts";
+import type { AdmittedPod } from "./admitted-pod.ts";
+import type { PodWish } from "./pod-wish.ts";
+
+export interface WishInputs {
+  readonly admitted: AdmittedPod | undefined;
+  /** Every source has spoken: what none of them names is unwanted. */
+  readonly sourcesReady: boolean;
+  /** A source wanted it once, in this process's life. */
+  readonly wasWanted: boolean;
+  /** An earlier static pod of the same name is not finished yet. */
+  readonly mustWait: boolean;
+}
+
+/** Undefined: nothing may be done about it yet. */
+export function wishOf({ admitted, sourcesReady, wasWanted, mustWait }: WishInputs): PodWish | undefined {
+  if (admitted === undefined) {
+    if (!sourcesReady) return undefined;
+    return { kind: "end", why: { kind: wasWanted ? "removed" : "orphaned" } };
+  }
+  const { pod, verdict } = admitted;
+  if (verdict.kind === "rejected") {
+    return {
+      kind: "end",
+      why: { kind: "failed", ...verdict.rejection, message: `Pod was rejected: ${verdict.rejection.message}` },
+    };
+  }
+  if (pod.metadata?.deletionTimestamp !== undefined) return { kind: "end", why: { kind: "deleted" } };
+  // Its end was published in an earlier life of ours: it is not run again.
+  if (isTerminal(pod.status?.phase) && !admitted.isStatic) return { kind: "end", why: { kind: "completed" } };
+  return mustWait ? undefined : { kind: "run" };
+}
