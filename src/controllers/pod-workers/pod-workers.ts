@@ -7,10 +7,16 @@
  */
 import { Interrupted, KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
-import type { PodFacts } from "../../domain/journal/facts.ts";
+import type { UidFacts } from "../../domain/journal/facts.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
 import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
-import { describeCause, graceLeftMs, type PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
+import {
+  causeFromText,
+  causeToText,
+  describeCause,
+  graceLeftMs,
+  type PodLifecycle,
+} from "../../domain/pod/pod-lifecycle.ts";
 import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { interrupts, nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
 import {
@@ -42,7 +48,7 @@ export class PodWorkers {
   readonly #ports: PodWorkerPorts;
   readonly #cells: PodWorkerCells;
   readonly #settings: PodWorkerSettings;
-  readonly #facts: ReadonlyMap<string, PodFacts>;
+  readonly #facts: ReadonlyMap<string, UidFacts>;
   readonly #states = new Map<string, PodState>();
   #arrivals = 0;
 
@@ -50,7 +56,7 @@ export class PodWorkers {
     ports: PodWorkerPorts,
     cells: PodWorkerCells,
     settings: PodWorkerSettings,
-    facts: ReadonlyMap<string, PodFacts>,
+    facts: ReadonlyMap<string, UidFacts>,
   ) {
     this.#ports = ports;
     this.#cells = cells;
@@ -137,20 +143,22 @@ export class PodWorkers {
   #recall(state: PodState): void {
     const facts = this.#facts.get(state.uid);
     if (facts === undefined) return;
-    for (const [name, exit] of facts.exits) state.knownExits.set(name, exit);
+    for (const [name, exits] of facts.exits) {
+      const last = exits.at(-1);
+      if (last === undefined) continue;
+      const finishedWallMs = Number(BigInt(last.finishedWallNs) / 1_000_000n);
+      state.knownExits.set(name, { exitCode: last.exitCode, restartCount: last.restartCount, finishedWallMs });
+    }
     const { clock } = this.#ports;
-    if (facts.finished !== undefined && !facts.finished.mayReturn) {
-      state.lifecycle = { kind: "finished", why: { kind: "completed" } };
-    } else if (facts.terminating !== undefined && facts.finished === undefined) {
+    const { terminating, finishedWallMs } = facts;
+    if (finishedWallMs !== undefined) {
+      state.lifecycle = { kind: "finished", why: causeFromText(terminating?.why ?? "") };
+    } else if (terminating !== undefined) {
       // The grace ran on while we were away; a clock that was set back does not lengthen it.
-      const { graceSeconds, wallMs } = facts.terminating;
-      const goneMs = Math.min(Math.max(0, clock.wallMs() - wallMs), graceSeconds * 1000);
-      state.lifecycle = {
-        kind: "terminating",
-        graceSeconds,
-        sinceMonotonicMs: clock.monotonicMs() - goneMs,
-        why: facts.terminating.why,
-      };
+      const { graceSeconds, graceSinceWallMs, why } = terminating;
+      const goneMs = Math.min(Math.max(0, clock.wallMs() - graceSinceWallMs), graceSeconds * 1000);
+      const sinceMonotonicMs = clock.monotonicMs() - goneMs;
+      state.lifecycle = { kind: "terminating", graceSeconds, sinceMonotonicMs, why: causeFromText(why) };
     }
   }
 
@@ -196,12 +204,12 @@ export class PodWorkers {
           kind: "terminating",
           ...common,
           graceSeconds: next.graceSeconds,
-          why: next.why,
+          why: causeToText(next.why),
         });
       } else if (next.kind === "terminated" && state.pod !== undefined) {
         await this.#ports.journal.append({ kind: "terminal", ...common, phase: this.#finalPhase(state, next) });
       } else if (next.kind === "finished") {
-        await this.#ports.journal.append({ kind: "finished", ...common, mayReturn: next.why.kind === "removed" });
+        await this.#ports.journal.append({ kind: "finished", ...common });
       }
     } catch (error) {
       this.#ports.log.error("the journal could not be written", error, { uid: state.uid });

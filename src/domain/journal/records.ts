@@ -45,14 +45,7 @@ export type JournalRecord =
       readonly phase: "Succeeded" | "Failed";
     }
   /** Nothing of this UID is left on the node. */
-  | {
-      readonly kind: "finished";
-      readonly uid: string;
-      readonly pod: string;
-      readonly wallMs: number;
-      /** A static pod whose manifest went away may come back under the same UID; any other is over for good. */
-      readonly mayReturn: boolean;
-    }
+  | { readonly kind: "finished"; readonly uid: string; readonly pod: string; readonly wallMs: number }
   /** The UID a static pod's manifest has on this node, and the content it stands for. */
   | {
       readonly kind: "staticPod";

@@ -55,3 +55,14 @@ export function describeCause(why: TerminationCause): string {
       return `${why.reason}: ${why.message}`;
   }
 }
+
+/** As the journal keeps it. */
+export const causeToText = (why: TerminationCause): string =>
+  why.kind === "failed" ? `failed ${why.reason}: ${why.message}` : why.kind;
+
+/** What cannot be read any more counts as asked for: the pod is ending either way. */
+export function causeFromText(text: string): TerminationCause {
+  const failed = /^failed (?<reason>[^:]*): (?<message>.*)$/s.exec(text)?.groups;
+  if (failed !== undefined) return { kind: "failed", reason: failed["reason"] ?? "", message: failed["message"] ?? "" };
+  return text === "removed" || text === "orphaned" || text === "completed" ? { kind: text } : { kind: "deleted" };
+}

@@ -1,0 +1,196 @@
+/**
+ * Publishes what the workers made of their pods: one patch in flight per pod, from the watch's own copy, without reading first. When a
+ * pod that was to be deleted is finished and its end is published, removes it from the API server.
+ */
+import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
+import { pods } from "../../api/resources.ts";
+import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
+import { fullNameOf } from "../../domain/pod/pod-identity.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { PodContainer } from "../../domain/pod/runtime-view.ts";
+import { isTerminal } from "../../domain/pod-status/phase.ts";
+import { podStatus } from "../../domain/pod-status/pod-status.ts";
+import { statusPatch } from "../../domain/pod-status/status-patch.ts";
+import { isConflict, isNotFound } from "../../ports/api-error.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+
+export interface StatusOptions {
+  readonly api: Pick<ApiServer, "patch" | "delete">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly desiredPods: Latest<DesiredPods>;
+  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly hostIps: Latest<readonly string[]>;
+  readonly qosClass: (pod: Pod) => string;
+  readonly runtimeName: () => string;
+}
+
+const RETRY_MS_MIN = 200;
+const RETRY_MS_MAX = 10_000;
+
+/** Our newest knowledge of what is published, until the watch has caught up with it. */
+interface Written {
+  /** The version that the watch showed when we wrote. */
+  readonly over: string | undefined;
+  readonly published: Pod;
+}
+
+export class StatusPublisher {
+  readonly #options: StatusOptions;
+  readonly #written = new Map<string, Written>();
+  readonly #failures = new Map<string, number>();
+
+  constructor(options: StatusOptions) {
+    this.#options = options;
+  }
+
+  async run(shutdown: AbortSignal): Promise<void> {
+    const { admittedPods, podOutcomes, hostIps, desiredPods, clock, log } = this.#options;
+    const worker = new KeyedWorker<string>({
+      turn: (uid, signal) => this.#turn(uid, signal, (ms) => timers.wakeIn(uid, ms)),
+      onBug: (uid, error) => {
+        log.error("publishing a status failed in an unforeseen way", error, { uid });
+        timers.wakeIn(uid, RETRY_MS_MAX);
+      },
+      shutdown,
+    });
+    const timers = new TimerQueue<string>(clock, (uid) => worker.wake(uid));
+    const wakeAll = () => {
+      for (const uid of podOutcomes.keys()) worker.wake(uid);
+    };
+    const unwatch = [admittedPods.watch((uid) => worker.wake(uid)), podOutcomes.watch((uid) => worker.wake(uid))];
+    try {
+      await Promise.all([
+        whenever(hostIps, wakeAll, shutdown),
+        whenever(desiredPods, () => this.#wakeStatic(worker), shutdown),
+      ]);
+    } finally {
+      for (const end of unwatch) end();
+      timers.close();
+      await worker.drained();
+    }
+  }
+
+  /** A mirror pod came, went or changed: the status belongs on the one that is there now. */
+  #wakeStatic(worker: KeyedWorker<string>): void {
+    for (const uid of this.#options.admittedPods.keys()) {
+      if (this.#options.admittedPods.get(uid)?.isStatic === true) worker.wake(uid);
+    }
+  }
+
+  async #turn(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+    const admitted = this.#options.admittedPods.get(uid);
+    const outcome = this.#options.podOutcomes.get(uid);
+    if (admitted === undefined) {
+      this.#written.delete(uid);
+      this.#failures.delete(uid);
+      return;
+    }
+    if (outcome === undefined) return;
+    const published = this.#published(admitted);
+    if (published === undefined) return;
+    try {
+      const now = await this.#publish(admitted, outcome, published, signal);
+      await this.#removeIfOver(admitted, outcome, now, signal);
+      this.#failures.delete(uid);
+    } catch (error) {
+      if (signal.aborted || isNotFound(error)) return;
+      const failures = (this.#failures.get(uid) ?? 0) + 1;
+      this.#failures.set(uid, failures);
+      // A conflict says that the watch is about to show something newer.
+      if (!isConflict(error)) this.#options.log.error("a pod's status could not be published", error, { uid });
+      const delayMs = Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);
+      wakeIn(delayMs * (1 + this.#options.random.fraction() / 2));
+    }
+  }
+
+  /** The API server's object for this pod, as far as we know: its own, or the mirror of a static one. */
+  #published({ uid, pod, isStatic }: AdmittedPod): Pod | undefined {
+    const watched = isStatic ? this.#options.desiredPods.value.mirrors.get(fullNameOf(pod)) : pod;
+    if (watched === undefined) return undefined;
+    const written = this.#written.get(uid);
+    if (
+      written !== undefined &&
+      written.published.metadata?.uid === watched.metadata?.uid &&
+      written.over === watched.metadata?.resourceVersion
+    ) {
+      return { ...watched, status: written.published.status ?? {} };
+    }
+    this.#written.delete(uid);
+    return watched;
+  }
+
+  async #publish(admitted: AdmittedPod, outcome: PodOutcome, published: Pod, signal: AbortSignal): Promise<Pod> {
+    const { api } = this.#options;
+    const patch = statusPatch(published, this.#wanted(admitted, outcome, published.status ?? {}));
+    if (patch === undefined) return published;
+    const { name = "", namespace = "" } = published.metadata ?? {};
+    const over = published.metadata?.resourceVersion;
+    const answer = await api.patch(
+      pods,
+      { name, namespace },
+      { kind: "strategic", body: patch },
+      { subresource: "status" },
+      signal,
+    );
+    this.#written.set(admitted.uid, { over, published: answer });
+    return { ...published, status: answer.status ?? {} };
+  }
+
+  #wanted(admitted: AdmittedPod, outcome: PodOutcome, previous: PodStatus): PodStatus {
+    const { clock, hostIps, qosClass, runtimeName } = this.#options;
+    return podStatus({
+      pod: admitted.pod,
+      view: outcome.view,
+      lifecycle: outcome.lifecycle,
+      waiting: outcome.waiting,
+      messages: outcome.messages,
+      previous,
+      runtimeName: runtimeName(),
+      ready: readyWithoutProbes,
+      qosClass: qosClass(admitted.pod),
+      hostIps: hostIps.value,
+      firstSeenWallMs: admitted.firstSeenWallMs,
+      wallMs: clock.wallMs(),
+      isStatic: admitted.isStatic,
+    });
+  }
+
+  async #removeIfOver(
+    { isStatic }: AdmittedPod,
+    { lifecycle }: PodOutcome,
+    published: Pod,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { metadata, status } = published;
+    if (isStatic || lifecycle.kind !== "finished") return;
+    if (metadata?.deletionTimestamp === undefined || !isTerminal(status?.phase)) return;
+    const { name = "", namespace = "", uid = "" } = metadata;
+    await this.#options.api.delete(
+      pods,
+      { name, namespace },
+      { gracePeriodSeconds: 0, preconditions: { uid } },
+      signal,
+    );
+  }
+}
+
+const readyWithoutProbes = ({ state }: PodContainer) => ({ ready: state === "running", started: state === "running" });
+
+async function whenever(cell: Latest<unknown>, act: () => void, shutdown: AbortSignal): Promise<void> {
+  let seen = cell.version;
+  while (!shutdown.aborted) {
+    seen = await cell.changed(seen, shutdown).catch(() => seen);
+    if (!shutdown.aborted) act();
+  }
+}

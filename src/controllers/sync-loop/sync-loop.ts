@@ -1,0 +1,125 @@
+/**
+ * Takes in the pods the sources want: each new UID is admitted or rejected once, in the journal first, and its worker finds the verdict
+ * in `admittedPods`, whose only writer this is. A verdict is never taken back; a UID whose containers already run is never rejected.
+ */
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { notBuilt, type Rejection } from "../../domain/admission/not-built.ts";
+import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { DesiredPod, DesiredPods } from "../../domain/pod/desired-pod.ts";
+import { isStaticPod, keyOf } from "../../domain/pod/pod-identity.ts";
+import { anyMayRun, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { Journal } from "../../ports/journal.ts";
+import type { Log } from "../../ports/log.ts";
+
+export interface SyncLoopOptions {
+  readonly journal: Journal;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly desiredPods: Latest<DesiredPods>;
+  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly admittedPods: LatestTable<string, AdmittedPod>;
+  readonly sourcesReady: LatestCell<boolean>;
+  readonly facts: ReadonlyMap<string, UidFacts>;
+  /** Told at each turn, for the health check. */
+  readonly turned: () => void;
+}
+
+const JOURNAL_RETRY_MS = 1_000;
+/** The longest without a turn: nothing waits for it but the health check. */
+const TURN_MS_MAX = 60_000;
+
+export class SyncLoop {
+  readonly #options: SyncLoopOptions;
+
+  constructor(options: SyncLoopOptions) {
+    this.#options = options;
+  }
+
+  async run(shutdown: AbortSignal): Promise<void> {
+    const { desiredPods, clock } = this.#options;
+    while (!shutdown.aborted) {
+      const seen = desiredPods.version;
+      this.#options.turned();
+      try {
+        await this.#turn(desiredPods.value);
+      } catch (error) {
+        this.#options.log.error("pods could not be taken in", error);
+        await sleep(clock, JOURNAL_RETRY_MS, shutdown).catch(() => undefined);
+        continue;
+      }
+      await waitForChange(desiredPods, seen, clock, shutdown);
+    }
+  }
+
+  async #turn(desired: DesiredPods): Promise<void> {
+    const { admittedPods, sourcesReady } = this.#options;
+    // Older pods first: the order in which the node promised itself to them.
+    const pods = [...desired.pods.values()].sort(byCreation);
+    const verdicts = pods.map((pod) => this.#takeIn(pod));
+    await Promise.all(verdicts);
+    for (const uid of admittedPods.keys()) if (!desired.pods.has(uid)) admittedPods.delete(uid);
+    if (desired.sourcesReady && !sourcesReady.value) sourcesReady.set(true);
+  }
+
+  async #takeIn(desired: DesiredPod): Promise<void> {
+    const { admittedPods } = this.#options;
+    const { uid, pod } = desired;
+    const known = admittedPods.get(uid);
+    if (known !== undefined) {
+      if (known.pod !== pod) admittedPods.set(uid, { ...known, pod });
+      return;
+    }
+    const verdict = await this.#judge(desired);
+    const { firstSeenWallMs } = desired;
+    admittedPods.set(uid, { uid, pod, isStatic: isStaticPod(pod), firstSeenWallMs, verdict });
+  }
+
+  async #judge({ uid, pod }: DesiredPod): Promise<AdmittedPod["verdict"]> {
+    const { journal, clock, facts, podRuntimeStatus } = this.#options;
+    const before = facts.get(uid);
+    const isStatic = isStaticPod(pod);
+    // A UID that is over is not taken in again, unless its manifest went and came back.
+    if (before?.admission?.kind === "rejected") return { kind: "rejected", rejection: before.admission };
+    if (before?.admission?.kind === "admitted" && !(isStatic && before.finishedWallMs !== undefined))
+      return { kind: "admitted" };
+    const view = podRuntimeStatus.get(uid);
+    const running = view !== undefined && anyMayRun(view);
+    const rejection = running || pod.metadata?.deletionTimestamp !== undefined ? undefined : notBuilt(pod);
+    const common = { uid, pod: keyOf(pod), wallMs: clock.wallMs() };
+    if (rejection === undefined) {
+      await journal.append({ kind: "admitted", ...common });
+      return { kind: "admitted" };
+    }
+    await journal.append({ kind: "rejected", ...common, reason: rejection.reason, message: rejection.message });
+    this.#tell(pod, rejection);
+    return { kind: "rejected", rejection };
+  }
+
+  #tell(pod: DesiredPod["pod"], { reason, message }: Rejection): void {
+    const { name = "", namespace = "", uid = "" } = pod.metadata ?? {};
+    this.#options.events.emit({ kind: "Pod", name, namespace, uid }, "Warning", reason, message);
+  }
+}
+
+function byCreation(a: DesiredPod, b: DesiredPod): number {
+  const [first, second] = [a, b].map(({ pod }) => pod.metadata?.creationTimestamp ?? "");
+  if (first !== second) return (first ?? "") < (second ?? "") ? -1 : 1;
+  return a.uid < b.uid ? -1 : 1;
+}
+
+/** Resolves at the next change, after a while, or at the end. */
+async function waitForChange(cell: Latest<unknown>, seen: number, clock: Clock, shutdown: AbortSignal): Promise<void> {
+  const nap = new AbortController();
+  const end = () => nap.abort(shutdown.reason);
+  shutdown.addEventListener("abort", end, { once: true });
+  const cancel = clock.after(TURN_MS_MAX, end);
+  await cell.changed(seen, nap.signal).catch(() => undefined);
+  cancel();
+  shutdown.removeEventListener("abort", end);
+}

@@ -1,0 +1,18 @@
+/** The patch that brings a pod's published status to the wanted one. */
+import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
+import type { JsonObject } from "../../base/json-equal.ts";
+import { type MergeFields, strategicMergePatch } from "../../base/strategic-merge.ts";
+
+/** As the API server merges a pod's status. The lists of containers are replaced whole. */
+const STATUS_FIELDS: MergeFields = {
+  conditions: { kind: "listByKey", key: "type" },
+  podIPs: { kind: "listByKey", key: "ip" },
+  hostIPs: { kind: "listReplaced" },
+};
+
+/** Undefined when there is nothing to say. Bound to the UID: a pod of the same name is another pod. */
+export function statusPatch(published: Pod, wanted: PodStatus): JsonObject | undefined {
+  const current = { ...published.status } as JsonObject;
+  const status = strategicMergePatch(current, { ...wanted } as JsonObject, STATUS_FIELDS);
+  return status === undefined ? undefined : { metadata: { uid: published.metadata?.uid }, status };
+}
