@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { container, instance, NOW_MS, pod, sandbox, snapshot, view } from "../../../test/support/pods.ts";
+import { computePodActions, type PodAction } from "./pod-actions.ts";
+import type { PodSnapshot } from "./pod-snapshot.ts";
+
+const folders: readonly PodAction[] = [{ kind: "makeFolders" }, { kind: "applyCgroup" }];
+const start = (name: string, restartCount: number, after?: { finishedWallMs: number; ageMs: number }): PodAction => ({
+  kind: "startContainer",
+  name,
+  restartCount,
+  after,
+});
+const exit = (ageMs = 1_000) => ({ finishedWallMs: NOW_MS - ageMs, ageMs });
+const stopApp = (kind: "definitionChanged" | "stateUnknown" | "superseded", id = "app-0"): PodAction => ({
+  kind: "stopContainers",
+  containers: [{ id, name: "app", reason: { kind } }],
+});
+const never = { pod: pod({ restartPolicy: "Never" }) };
+const onFailure = { pod: pod({ restartPolicy: "OnFailure" }) };
+const ready = [sandbox()];
+const dead = [sandbox({ state: "notReady", ips: [] })];
+
+const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction[]])[] = [
+  [
+    "[7.1][7.23] a new pod gets its folders, its cgroup and a sandbox",
+    {},
+    [...folders, { kind: "createSandbox", attempt: 0, replaces: "none" }],
+  ],
+  [
+    "[7.6] with a sandbox its containers start, in spec order",
+    {
+      pod: pod({ containers: [container("b"), container("a")] }),
+      view: view(ready, []),
+    },
+    [start("b", 0), start("a", 0)],
+  ],
+  ["nothing is to be done for a running container", { view: view(ready, [instance("app", "running")]) }, []],
+  [
+    "[7.4] another image stops the running container",
+    {
+      pod: pod({ containers: [container("app", { image: "other" })] }),
+      view: view(ready, [instance("app", "running")]),
+    },
+    [stopApp("definitionChanged")],
+  ],
+  [
+    "[7.4] once stopped, the new definition starts under Never too",
+    {
+      pod: pod({ containers: [container("app", { image: "other" })], restartPolicy: "Never" }),
+      view: view(ready, [instance("app", "exited", { exitCode: 0 })]),
+    },
+    [start("app", 1, exit())],
+  ],
+  [
+    "[7.10] exit 0 under Always restarts",
+    { view: view(ready, [instance("app", "exited")]) },
+    [start("app", 1, exit())],
+  ],
+  [
+    "[7.10] exit 1 under OnFailure restarts",
+    { ...onFailure, view: view(ready, [instance("app", "exited", { exitCode: 1 })]) },
+    [start("app", 1, exit())],
+  ],
+  [
+    "a container created by a call whose reply was lost is started, not made again",
+    { view: view(ready, [instance("app", "created")]) },
+    [{ kind: "startCreated", name: "app", id: "app-0" }],
+  ],
+  [
+    "a container in an unknown state is stopped before anything takes its place",
+    { view: view(ready, [instance("app", "unknown")]) },
+    [stopApp("stateUnknown")],
+  ],
+  [
+    "of two running instances the older is stopped",
+    { view: view(ready, [instance("app", "running"), instance("app", "running", { restartCount: 1 })]) },
+    [stopApp("superseded")],
+  ],
+  [
+    "[7.2] a sandbox that is not ready is stopped and replaced, above every attempt seen",
+    { view: view(dead, []) },
+    [
+      { kind: "stopSandboxes", ids: ["sandbox-0"] },
+      ...folders,
+      { kind: "createSandbox", attempt: 1, replaces: "notReady" },
+    ],
+  ],
+  [
+    "[7.2] two ready sandboxes: everything stops first",
+    { view: view([sandbox(), sandbox({ attempt: 1 })], [instance("app", "running", { sandboxId: "sandbox-1" })]) },
+    [
+      {
+        kind: "stopContainers",
+        containers: [{ id: "app-0", name: "app", reason: { kind: "sandboxChanged", flaw: "severalReady" } }],
+      },
+      { kind: "stopSandboxes", ids: ["sandbox-1", "sandbox-0"] },
+    ],
+  ],
+  [
+    "[7.2] a ready sandbox without an address is replaced",
+    { view: view([sandbox({ ips: [] })], []) },
+    [{ kind: "stopSandboxes", ids: ["sandbox-0"] }],
+  ],
+  [
+    "[7.2] a pod on the node's network needs no address of its own",
+    {
+      pod: pod({ hostNetwork: true }),
+      view: view(
+        [sandbox({ ips: [], namespaces: { network: "node", pid: "container", ipc: "pod" } })],
+        [instance("app", "running")],
+      ),
+    },
+    [],
+  ],
+  [
+    "[7.2] a sandbox in the wrong network is replaced",
+    { pod: pod({ hostNetwork: true }), view: view(ready, []) },
+    [{ kind: "stopSandboxes", ids: ["sandbox-0"] }],
+  ],
+  [
+    "[7.3] after a reboot containers run again and restart counts go on",
+    { view: view([sandbox({ attempt: 1 })], [instance("app", "exited", { exitCode: 255, restartCount: 3 })]) },
+    [start("app", 4, exit())],
+  ],
+  [
+    "[14.5] a missing pod cgroup stops what runs",
+    { cgroupExists: false, view: view(ready, [instance("app", "running")]) },
+    [
+      { kind: "stopContainers", containers: [{ id: "app-0", name: "app", reason: { kind: "cgroupMissing" } }] },
+      { kind: "stopSandboxes", ids: ["sandbox-0"] },
+    ],
+  ],
+  [
+    "[7.5] without an instance the log files say how often it ran",
+    { view: view(ready, []), restartFloor: new Map([["app", 3]]) },
+    [start("app", 3)],
+  ],
+  [
+    "a sandbox name that may be taken is passed over",
+    { sandboxFloor: 2 },
+    [...folders, { kind: "createSandbox", attempt: 2, replaces: "none" }],
+  ],
+  [
+    "[7.13] the first restart is immediate",
+    { view: view(ready, [instance("app", "exited", { exitCode: 1 })]) },
+    [start("app", 1, exit())],
+  ],
+  [
+    "a container the spec does not name is stopped",
+    { view: view(ready, [instance("app", "running"), instance("ghost", "running")]) },
+    [{ kind: "stopContainers", containers: [{ id: "ghost-0", name: "ghost", reason: { kind: "superseded" } }] }],
+  ],
+];
+
+for (const [name, world, want] of rows) {
+  test(name, () => assert.deepEqual(computePodActions(snapshot(world)).actions, want));
+}
+
+const ends: readonly (readonly [string, Partial<PodSnapshot>, boolean])[] = [
+  [
+    "[7.10] under Never an ended container ends the pod",
+    { ...never, view: view(ready, [instance("app", "exited", { exitCode: 1 })]) },
+    true,
+  ],
+  [
+    "[7.10] under OnFailure exit 0 ends the pod",
+    { ...onFailure, view: view(ready, [instance("app", "exited")]) },
+    true,
+  ],
+  [
+    "under Never one container of two still runs",
+    {
+      pod: pod({ restartPolicy: "Never", containers: [container("app"), container("b")] }),
+      view: view(ready, [instance("app", "exited"), instance("b", "running")]),
+    },
+    false,
+  ],
+  [
+    "[7.2] under Never a pod that ran gets no second sandbox",
+    { ...never, view: view(dead, [instance("app", "exited")]) },
+    true,
+  ],
+  [
+    "[7.2] under OnFailure neither, when all succeeded",
+    { ...onFailure, view: view(dead, [instance("app", "exited")]) },
+    true,
+  ],
+  [
+    "a Never pod whose containers the runtime forgot is not run again",
+    { ...never, knownExits: new Map([["app", { exitCode: 0, finishedWallMs: 1, restartCount: 0 }]]) },
+    true,
+  ],
+  [
+    "a crashing container that waits does not end the pod",
+    {
+      view: view(ready, [instance("app", "exited", { exitCode: 1 })]),
+      backoffs: new Map([["app", { delayMs: 10_000, decidedWallMs: NOW_MS - 5_000 }]]),
+    },
+    false,
+  ],
+];
+for (const [name, world, want] of ends) {
+  test(name, () => assert.equal(computePodActions(snapshot(world)).completed, want));
+}
+
+test("[7.13] the second crash waits 10 s from the exit, and says so", () => {
+  const backoffs = new Map([["app", { delayMs: 10_000, decidedWallMs: NOW_MS - 5_000 }]]);
+  const crashed = view(ready, [instance("app", "exited", { exitCode: 1, finishedMs: NOW_MS - 4_000 })]);
+  const plan = computePodActions(snapshot({ view: crashed, backoffs }));
+  assert.deepEqual([plan.actions, [...plan.backingOff]], [[], [["app", { leftMs: 6_000, delayMs: 10_000 }]]]);
+});
+
+test("a clock set back does not lengthen the wait: what was seen to pass has passed", () => {
+  const backoffs = new Map([["app", { delayMs: 10_000, decidedWallMs: NOW_MS - 5_000 }]]);
+  const crashed = view(ready, [instance("app", "exited", { exitCode: 1, finishedMs: NOW_MS + 40_000 })]);
+  const world = { view: crashed, backoffs, monotonicMs: 20_000, exitSeenMonotonicMs: new Map([["app-0", 9_000]]) };
+  assert.deepEqual(computePodActions(snapshot(world)).actions, [
+    start("app", 1, { finishedWallMs: NOW_MS + 40_000, ageMs: 11_000 }),
+  ]);
+});
+
+test("a sandbox's death does not end a pod that will run again", () => {
+  assert.equal(
+    computePodActions(snapshot({ view: view(dead, [instance("app", "exited", { exitCode: 1 })]) })).completed,
+    false,
+  );
+});

@@ -1,0 +1,62 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pod } from "../../../test/support/pods.ts";
+import type { PodLifecycle } from "./pod-lifecycle.ts";
+import { interrupts, nextLifecycle } from "./pod-wish.ts";
+
+const deleted = { kind: "end", why: { kind: "deleted" } } as const;
+const running: PodLifecycle = { kind: "running" };
+const ending = (graceSeconds: number, sinceMonotonicMs = 0): PodLifecycle => ({
+  kind: "terminating",
+  graceSeconds,
+  sinceMonotonicMs,
+  why: { kind: "deleted" },
+});
+
+test("[6.4] the grace is the deletion's, else the spec's, at least a second", () => {
+  const graceOf = (p: ReturnType<typeof pod> | undefined) => nextLifecycle(running, deleted, p, 0);
+  assert.deepEqual(graceOf(pod({}, { deletionGracePeriodSeconds: 5 })), ending(5));
+  assert.deepEqual(graceOf(pod()), ending(30));
+  assert.deepEqual(graceOf(pod({}, { deletionGracePeriodSeconds: 0 })), ending(1));
+});
+
+test("[6.4] somebody on the node may say another grace than the spec, but not a longer one than the deletion", () => {
+  const end = (graceOverrideSeconds: number) => ({ ...deleted, graceOverrideSeconds });
+  assert.deepEqual(nextLifecycle(running, end(3), pod(), 0), ending(3));
+  assert.deepEqual(nextLifecycle(running, end(60), pod(), 0), ending(60));
+  assert.deepEqual(nextLifecycle(running, end(60), pod({}, { deletionGracePeriodSeconds: 5 }), 0), ending(5));
+});
+
+test("[6.4] a later request only shrinks the grace, and the end it leads to", () => {
+  const shrink = (seconds: number, nowMs: number) =>
+    nextLifecycle(ending(30), deleted, pod({}, { deletionGracePeriodSeconds: seconds }), nowMs);
+  assert.deepEqual(shrink(5, 10_000), ending(5, 10_000));
+  assert.deepEqual(shrink(60, 10_000), ending(30));
+  assert.deepEqual(shrink(25, 10_000), ending(30), "25 s from now would end later than what is left of the 30 s");
+});
+
+test("[6.7] a pod nobody knows gets a second", () => {
+  assert.deepEqual(nextLifecycle(running, { kind: "end", why: { kind: "orphaned" } }, undefined, 7), {
+    kind: "terminating",
+    graceSeconds: 1,
+    sinceMonotonicMs: 7,
+    why: { kind: "orphaned" },
+  });
+});
+
+test("[6.1] life only moves forward", () => {
+  for (const state of [
+    ending(1),
+    { kind: "terminated", why: { kind: "deleted" } },
+    { kind: "finished", why: { kind: "deleted" } },
+  ] as const) {
+    assert.equal(nextLifecycle(state, { kind: "run" }, pod(), 0), state);
+  }
+});
+
+test("[6.1] a start in flight, and a stop with a longer grace, are cut short", () => {
+  assert.equal(interrupts(running, ending(30)), true);
+  assert.equal(interrupts(ending(30), ending(5)), true);
+  assert.equal(interrupts(ending(30), ending(30)), false);
+  assert.equal(interrupts(running, running), false);
+});
