@@ -1,0 +1,111 @@
+/**
+ * Removes dead containers and sandboxes, with their logs: at once when a pod has one too many or is over, and for all every minute. Reads
+ * `podRuntimeStatus` and `podOutcomes`; what is over is the worker's word, so no end is forgotten before it is published.
+ */
+import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { gcPlan } from "../../domain/housekeeping/container-gc.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { logLinkName } from "../../domain/pod/pod-names.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import { containerNameOf, type PodContainer, type PodRuntimeView, podNameOf } from "../../domain/pod/runtime-view.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Runtime } from "../../ports/runtime.ts";
+
+export interface ContainerGcOptions {
+  readonly runtime: Pick<Runtime, "removeContainer" | "removeSandbox" | "stopSandbox">;
+  readonly files: HostFiles;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly sourcesReady: Latest<boolean>;
+  readonly containerLogLinks: string;
+  /** A look that begins now. */
+  readonly look: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
+}
+
+const EVERY_MS = 60_000;
+
+export async function collectContainers(options: ContainerGcOptions, shutdown: AbortSignal): Promise<void> {
+  const { podRuntimeStatus, podOutcomes, clock, log } = options;
+  const worker = new KeyedWorker<string>({
+    turn: (uid, signal) => collectPod(uid, options, signal),
+    onBug: (uid, error) => log.error("removing a pod's dead containers failed", error, { uid }),
+    shutdown,
+  });
+  const unwatch = [podRuntimeStatus.watch((uid) => worker.wake(uid)), podOutcomes.watch((uid) => worker.wake(uid))];
+  try {
+    while (!shutdown.aborted) {
+      for (const uid of podRuntimeStatus.keys()) worker.wake(uid);
+      await sleep(clock, EVERY_MS, shutdown).catch(() => undefined);
+    }
+  } finally {
+    for (const end of unwatch) end();
+    await worker.drained();
+  }
+}
+
+async function collectPod(uid: string, options: ContainerGcOptions, signal: AbortSignal): Promise<void> {
+  const known = options.podRuntimeStatus.get(uid);
+  const over = isOver(uid, options);
+  if (known === undefined || over === undefined) return;
+  const plan = gcPlan(known, over);
+  if (plan.containers.length === 0 && plan.sandboxIds.length === 0) return;
+  try {
+    for (const container of plan.containers) {
+      await options.runtime.removeContainer(container.id, signal);
+      await removeLogs(container, known, options);
+    }
+    for (const id of plan.sandboxIds) {
+      // A sandbox that never was stopped well may still hold an address.
+      await options.runtime.stopSandbox(id, signal);
+      await options.runtime.removeSandbox(id, signal);
+    }
+    await options.look(uid, signal);
+  } catch (error) {
+    if (!signal.aborted) options.log.error("dead containers could not be removed", error, { uid });
+  }
+}
+
+/** Undefined: not for us to say yet. */
+function isOver(uid: string, { podOutcomes, admittedPods, sourcesReady }: ContainerGcOptions): boolean | undefined {
+  const outcome = podOutcomes.get(uid);
+  const admitted = admittedPods.get(uid);
+  if (admitted === undefined)
+    return sourcesReady.value && (outcome === undefined || outcome.lifecycle.kind === "finished") ? true : undefined;
+  if (outcome === undefined) return undefined;
+  // A pod that came to its end by itself keeps its last containers, for their logs, for as long as the API server has it.
+  const { lifecycle } = outcome;
+  return lifecycle.kind === "finished" && lifecycle.why.kind !== "completed";
+}
+
+/** A log goes with its container, rotated parts and link included. */
+async function removeLogs(
+  container: PodContainer,
+  view: PodRuntimeView,
+  { files, containerLogLinks, log }: ContainerGcOptions,
+): Promise<void> {
+  const { logPath } = container;
+  const slash = logPath.lastIndexOf("/");
+  const name = podNameOf(view);
+  try {
+    if (slash > 0) {
+      const [folder, file] = [logPath.slice(0, slash), logPath.slice(slash + 1)];
+      const names = (await files.list(folder)).filter((entry) => entry === file || entry.startsWith(`${file}.`));
+      for (const entry of names) await files.removeFile(`${folder}/${entry}`);
+    }
+    if (name !== undefined) {
+      const link = logLinkName({ ...name, uid: view.uid }, containerNameOf(container), container.id);
+      await files.removeFile(`${containerLogLinks}/${link}`);
+    }
+  } catch (error) {
+    if (!isMissing(error))
+      log.error("a dead container's logs could not be removed", error, { containerID: container.id });
+  }
+}

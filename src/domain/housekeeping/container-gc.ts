@@ -1,0 +1,34 @@
+/** Which dead containers and sandboxes of a pod the runtime may forget. */
+import { containerNameOf, type PodContainer, type PodRuntimeView } from "../pod/runtime-view.ts";
+
+export interface GcPlan {
+  readonly containers: readonly PodContainer[];
+  readonly sandboxIds: readonly string[];
+}
+
+/**
+ * Of a pod that lives on, each container's newest dead instance stays, for its logs and its exit code, and the newest sandbox stays. Of
+ * a pod that is over nothing stays. What may still run is not ours to remove.
+ */
+export function gcPlan(view: PodRuntimeView, podIsOver: boolean): GcPlan {
+  const containers = view.containers.filter(
+    (container) => isDead(container) && (podIsOver || !isKept(container, view)),
+  );
+  const removed = new Set(containers.map(({ id }) => id));
+  const inUse = new Set(view.containers.filter(({ id }) => !removed.has(id)).map(({ sandboxId }) => sandboxId));
+  const sandboxIds = view.sandboxes
+    .filter(({ id, state }, index) => state === "notReady" && !inUse.has(id) && (podIsOver || index > 0))
+    .map(({ id }) => id);
+  return { containers, sandboxIds };
+}
+
+const isDead = ({ state }: PodContainer) => state === "exited" || state === "created";
+
+/** The newest instance, and beside a running one the newest that ended. */
+function isKept(container: PodContainer, view: PodRuntimeView): boolean {
+  const name = containerNameOf(container);
+  const instances = view.containers.filter((other) => containerNameOf(other) === name);
+  const [newest] = instances;
+  if (newest === container) return true;
+  return container.state === "exited" && instances.find(({ state }) => state === "exited") === container;
+}
