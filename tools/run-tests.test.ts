@@ -7,7 +7,7 @@ import { parseRun, type RunRecord } from "./testing/run-record.ts";
 
 const good = `import { test } from "node:test"; test("good", () => {}); `;
 
-describe("run-tests on a small repository", () => {
+void describe("run-tests on a small repository", () => {
   const tree = scratch();
   after(() => tree[Symbol.dispose]());
   tree.copy("tools/run-tests.ts", "tools/repository.ts", "tools/shape.ts", "tools/testing", "test/figures.ts");
@@ -35,7 +35,7 @@ describe("run-tests on a small repository", () => {
     return parseRun(readFileSync(path, "utf8"), path);
   }
 
-  test("a suite that passes ends with its count and exit code 0, and is recorded", () => {
+  void test("a suite that passes ends with its count and exit code 0, and is recorded", () => {
     const { status, lastLine } = run("unit");
     assert.deepEqual({ status, lastLine }, { status: 0, lastLine: "2 passed, 0 failed, 0 skipped" });
     const record = recordOf("unit");
@@ -52,7 +52,7 @@ describe("run-tests on a small repository", () => {
     assert.match(record.commit, /^[0-9a-f]{40}$/);
   });
 
-  test("no test at all is a failure", () => {
+  void test("no test at all is a failure", () => {
     const { status, lastLine } = run("unit", "no-such-file");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 0 failed, 0 skipped" });
   });
@@ -74,7 +74,7 @@ describe("run-tests on a small repository", () => {
     ],
     ["an error while loading", `throw new Error("not loaded")`, "0 passed, 1 failed, 0 skipped", /not loaded/],
   ] as const) {
-    test(`${what} fails the run and is named`, () => {
+    void test(`${what} fails the run and is named`, () => {
       tree.write("src/x.test.ts", good + body);
       const { status, stdout, lastLine: found } = run("unit", "src/x");
       assert.deepEqual({ status, found }, { status: 1, found: lastLine }, stdout);
@@ -82,25 +82,25 @@ describe("run-tests on a small repository", () => {
     });
   }
 
-  test("a file without tests fails the run", () => {
+  void test("a file without tests fails the run", () => {
     tree.write("src/x.test.ts", "console.log('nothing here');");
     const { status, stdout, lastLine } = run("unit", "src/x");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 1 failed, 0 skipped" });
     assert.match(stdout, /it holds no test/);
   });
 
-  test("a failing hook fails the run although every test passed", () => {
+  void test("a failing hook fails the run although every test passed", () => {
     tree.write(
       "src/x.test.ts",
       `import { after, describe, test } from "node:test";
-       describe("outer", () => { test("inner", () => {}); after(() => { throw new Error("in the hook"); }); });`,
+       void describe("outer", () => { test("inner", () => {}); after(() => { throw new Error("in the hook"); }); });`,
     );
     const { status, stdout, lastLine } = run("unit", "src/x");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "1 passed, 1 failed, 0 skipped" });
     assert.match(stdout, /failed: outer\n.*in the hook/);
   });
 
-  test("a run of a part joins the record of the same commit, and starts a new one on another", () => {
+  void test("a run of a part joins the record of the same commit, and starts a new one on another", () => {
     tree.write("src/x.test.ts", good);
     commit("before");
     run("unit");
@@ -117,7 +117,7 @@ describe("run-tests on a small repository", () => {
     assert.deepEqual(names(), ["better"]);
   });
 
-  test("names are full, the defining file is kept, and figures are recorded with their test", () => {
+  void test("names are full, the defining file is kept, and figures are recorded with their test", () => {
     tree.write(
       "test/contract/one.ts",
       `import { test } from "node:test"; export const suite = () => test("holds", () => {});`,
@@ -125,7 +125,7 @@ describe("run-tests on a small repository", () => {
     tree.write(
       "test/integration/x.test.ts",
       `import { describe, test } from "node:test"; import { figure } from "../figures.ts"; import { suite } from "../contract/one.ts";
-       describe("outer", () => { test("inner", () => figure("start", 12.5, "ms")); suite(); });`,
+       void describe("outer", () => { test("inner", () => figure("start", 12.5, "ms")); suite(); });`,
     );
     const { stdout, status } = run("integration");
     assert.equal(status, 0, stdout);
