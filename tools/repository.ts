@@ -35,8 +35,8 @@ export function git(...args: readonly string[]): string {
 
 export const currentCommit = (): string => git("rev-parse", "HEAD");
 
-/** Whether the tree differs from its commit; files that git ignores do not count. */
-export const isDirty = (): boolean => git("status", "--porcelain") !== "";
+/** Whether the tree differs from its commit. What git ignores does not count, nor do reports that wait to be committed. */
+export const isDirty = (): boolean => git("status", "--porcelain", "--", ".", ":!docs/proofs") !== "";
 
 /** How many commits lie between `commit` and now, or undefined when this history does not hold it (a rebase, a shallow clone). */
 export function commitsSince(commit: string): number | undefined {

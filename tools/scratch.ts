@@ -1,6 +1,6 @@
 /** A folder that lasts as long as a test: a small copy of the repository to try things on. */
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { inRepository } from "./repository.ts";
@@ -11,6 +11,8 @@ export interface Scratch extends Disposable {
   write(relative: string, content: string): void;
   /** Copies files or folders of the repository to the same place here. */
   copy(...relatives: readonly string[]): void;
+  /** Makes the repository's installed packages available here. */
+  linkPackages(): void;
   git(...args: readonly string[]): void;
 }
 
@@ -27,6 +29,7 @@ export function scratch(): Scratch {
     copy(...relatives) {
       for (const relative of relatives) cpSync(inRepository(relative), path(relative), { recursive: true });
     },
+    linkPackages: () => symlinkSync(realpathSync(inRepository("node_modules")), path("node_modules")),
     git(...args) {
       const identity = ["-c", "user.name=test", "-c", "user.email=test@localhost", "-c", "commit.gpgsign=false"];
       execFileSync("git", [...identity, ...args], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
