@@ -12,6 +12,7 @@ void describe("run-tests on a small repository", () => {
   after(() => tree[Symbol.dispose]());
   tree.copy("tools/run-tests.ts", "tools/repository.ts", "tools/shape.ts", "tools/testing", "test/figures.ts");
   for (const name of ["run-record", "suites"]) tree.write(`tools/testing/${name}.test.ts`, good);
+  const suitesSource = readFileSync(tree.path("tools/testing/suites.ts"), "utf8");
   tree.write(".gitignore", ".runs/\n");
   tree.write("package.json", `{ "type": "module" }`);
   tree.git("init", "-q");
@@ -87,6 +88,19 @@ void describe("run-tests on a small repository", () => {
     const { status, stdout, lastLine } = run("unit", "src/x");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 1 failed, 0 skipped" });
     assert.match(stdout, /it holds no test/);
+  });
+
+  void test("a file that never ends is killed even in a busy loop, and its failure says so", () => {
+    tree.write(
+      "src/x.test.ts",
+      `${good} test("bad", () => { throw new Error("x"); }); test("busy", async () => { await new Promise((r) => setTimeout(r, 200)); for (;;); });`,
+    );
+    tree.write("tools/testing/suites.ts", suitesSource.replaceAll(/fileLimitMs: .*,/g, "fileLimitMs: 1500,"));
+    const { status, stdout, lastLine } = run("unit", "src/x");
+    tree.write("tools/testing/suites.ts", suitesSource);
+    assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "1 passed, 2 failed, 0 skipped" }, stdout);
+    assert.match(stdout, /failed: the file as a whole/);
+    assert.match(stdout, /ended from outside: it ran for more than 1.5 s/);
   });
 
   void test("a failing hook fails the run although every test passed", () => {

@@ -66,13 +66,18 @@ export class Collector {
         return undefined;
       }
       case "test:complete":
-        if (event.data.entryFile === undefined) return this.#close(event.data);
-        this.#finish(event.data.entryFile, event.data);
+        if (isWholeFile(event.data)) return this.#close(event.data);
+        this.#finish(event.data.entryFile ?? event.data.name, event.data);
         return undefined;
       // oxlint-disable-next-line typescript/switch-exhaustiveness-check: the other events repeat these or concern watching.
       default:
         return undefined;
     }
+  }
+
+  /** Adds a line to what is known of a file that runs. */
+  note(file: string, line: string): void {
+    this.#file(file).output += `${line}\n`;
   }
 
   #file(path: string): OpenFile {
@@ -96,7 +101,6 @@ export class Collector {
     });
   }
 
-  /** The event without an entry file is about the file as a whole. */
   #close(data: Finished): FileResult {
     const path = data.file ?? data.name;
     const { tests, figures, output } = this.#file(path);
@@ -109,11 +113,19 @@ export class Collector {
       verdict: { kind: "failed", error },
     });
     const noneFailed = tests.every((test) => test.verdict.kind !== "failed");
-    if (!data.details.passed && noneFailed) tests.push(asTest(data.details.error?.cause ?? data.details.error));
+    if (!data.details.passed && (noneFailed || wasKilled(data)))
+      tests.push(asTest(data.details.error?.cause ?? data.details.error));
     else if (tests.length === 0) tests.push(asTest("it holds no test"));
     return { file: path, seconds, tests, figures, output };
   }
 }
+
+/** An event without an entry file is about a file as a whole; its name is the file's path. */
+export const isWholeFile = (data: { readonly entryFile?: string }): boolean => data.entryFile === undefined;
+
+/** A file that was killed lost its other tests, whether or not one had failed before. */
+const wasKilled = ({ details: { error } }: Finished): boolean =>
+  error !== undefined && "signal" in error && typeof error.signal === "string";
 
 function verdictOf(data: Finished): Verdict {
   if (isSet(data.skip) || isSet(data.todo)) return { kind: "skipped" };

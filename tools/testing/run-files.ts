@@ -4,7 +4,8 @@ import { run } from "node:test";
 import type { TestEvent } from "node:test/reporters";
 import { inspect } from "node:util";
 import { currentCommit, fingerprint, hostFacts, inRepository, isDirty, repositoryRoot } from "../repository.ts";
-import { Collector, type FileResult, type TestResult } from "./collector.ts";
+import { Collector, type FileResult, isWholeFile, type TestResult } from "./collector.ts";
+import { OverdueFiles } from "./overdue.ts";
 import type { RunRecord } from "./run-record.ts";
 
 interface RunOptions {
@@ -53,14 +54,18 @@ export async function runFiles(options: RunOptions): Promise<RunOutcome> {
       files: files.map(inRepository),
       cwd: repositoryRoot,
       concurrency,
-      timeout: fileLimitMs,
       env: { ...process.env, ...env },
     });
     const collector = new Collector();
+    const overdue = new OverdueFiles(fileLimitMs, (file) =>
+      collector.note(file, `ended from outside: it ran for more than ${fileLimitMs / 1000} s`),
+    );
     for await (const event of events) {
+      if (event.type === "test:dequeue" && isWholeFile(event.data)) overdue.begin(event.data.name);
       if (verbose && (event.type === "test:stdout" || event.type === "test:stderr")) print(event.data.message);
       const result = collector.take(event);
       if (result === undefined) continue;
+      overdue.end(result.file);
       results.push(result);
       print(describeFile(result, verbose));
     }

@@ -9,7 +9,7 @@ export interface Suite {
   readonly patterns: readonly string[];
   /** How many files run at once. */
   readonly concurrency: number;
-  /** A file that takes longer is ended and has failed. */
+  /** A file that takes longer is killed and has failed. */
   readonly fileLimitMs: number;
 }
 
