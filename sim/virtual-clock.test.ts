@@ -12,7 +12,7 @@ clockContract("the virtual clock", () => {
   return { clock, pass: (ms) => clock.advance(ms) };
 });
 
-void test("a timer fires exactly at its time, however long that is", async () => {
+test("a timer fires exactly at its time, however long that is", async () => {
   const clock = new VirtualClock();
   const yearMs = 365 * 24 * 3_600_000;
   const firedMs: number[] = [];
@@ -23,7 +23,7 @@ void test("a timer fires exactly at its time, however long that is", async () =>
   assert.deepEqual(firedMs, [yearMs]);
 });
 
-void test("timers of one time fire in the order they were set", async () => {
+test("timers of one time fire in the order they were set", async () => {
   const clock = new VirtualClock();
   const order: number[] = [];
   for (let i = 0; i < 100; i += 1) clock.after(7, () => order.push(i));
@@ -34,7 +34,7 @@ void test("timers of one time fire in the order they were set", async () => {
   );
 });
 
-void test("time does not move while a promise can still run", async () => {
+test("time does not move while a promise can still run", async () => {
   const clock = new VirtualClock();
   const seenMs: number[] = [];
   const work = async () => {
@@ -51,7 +51,7 @@ void test("time does not move while a promise can still run", async () => {
   assert.deepEqual(seenMs, [10, 11, 20]);
 });
 
-void test("the calendar can jump while monotonic time and timers go on", async () => {
+test("the calendar can jump while monotonic time and timers go on", async () => {
   const clock = new VirtualClock(1_000_000);
   let fired = false;
   clock.after(10, () => (fired = true));
@@ -61,7 +61,7 @@ void test("the calendar can jump while monotonic time and timers go on", async (
   assert.deepEqual([clock.wallMs(), clock.monotonicMs(), fired], [500_010, 10, true]);
 });
 
-void test("running until idle ends at the last timer, or says that some are left", async () => {
+test("running until idle ends at the last timer, or says that some are left", async () => {
   const clock = new VirtualClock();
   clock.after(5, () => clock.after(5, () => {}));
   assert.equal(await clock.runUntilIdle(1000), true);
@@ -71,7 +71,7 @@ void test("running until idle ends at the last timer, or says that some are left
   assert.deepEqual([clock.monotonicMs(), clock.pending], [1010, 1]);
 });
 
-void test("any set of timers, some cancelled, fires in order and leaves none behind", async () => {
+test("any set of timers, some cancelled, fires in order and leaves none behind", async () => {
   const timers = fc.array(fc.record({ atMs: fc.integer({ min: 0, max: 50 }), cancelled: fc.boolean() }), {
     maxLength: 200,
   });

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { after, describe, test } from "node:test";
 import { scratch } from "./scratch.ts";
 
-void describe("compat on a small repository", () => {
+describe("compat on a small repository", () => {
   const tree = scratch();
   after(() => tree[Symbol.dispose]());
   tree.copy("tools/compat.ts", "tools/compat", "tools/repository.ts", "tools/shape.ts", "tools/testing", "src/base");
@@ -34,7 +34,7 @@ void describe("compat on a small repository", () => {
     return { status, stdout };
   };
 
-  void test("--check finds the page missing, then up to date once written, then outdated", () => {
+  test("--check finds the page missing, then up to date once written, then outdated", () => {
     assert.match(run("--check").stdout, /problem: docs\/compatibility\.md is not up to date/);
     assert.equal(run().status, 0);
     assert.equal(run("--check").status, 0);
@@ -42,13 +42,13 @@ void describe("compat on a small repository", () => {
     assert.equal(run("--check").status, 1);
   });
 
-  void test("a ledger of the wrong shape is a problem, not a crash", () => {
+  test("a ledger of the wrong shape is a problem, not a crash", () => {
     tree.write("compat/ledger.yaml", ledger("state: done"));
     const { status, stdout } = run();
     assert.deepEqual([status, stdout], [1, "problem: row 1.1: state done without a proof\n"]);
   });
 
-  void test("every report is printed with its commit and age", () => {
+  test("every report is printed with its commit and age", () => {
     tree.write("compat/ledger.yaml", ledger("state: todo"));
     const host = { cores: 1, memoryGiB: 1, kernel: "k", platform: "p", load: 0 };
     const report = {

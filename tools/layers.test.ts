@@ -15,20 +15,20 @@ function referencesOf(folder: string): readonly string[] {
   ).toSorted();
 }
 
-void describe("the layers", () => {
+describe("the layers", () => {
   for (const { folder, mayImport, node } of layers) {
-    void test(`${folder}/tsconfig.json refers to what the table allows, and no more`, () => {
+    test(`${folder}/tsconfig.json refers to what the table allows, and no more`, () => {
       assert.deepEqual(referencesOf(folder), mayImport.toSorted());
       const { types } = fields(readConfig(`${folder}/tsconfig.json`)["compilerOptions"], folder);
       assert.deepEqual(types, node ? ["node"] : []);
     });
   }
 
-  void test("tsc -b builds every layer", () => {
+  test("tsc -b builds every layer", () => {
     assert.deepEqual(referencesOf("."), layers.map((layer) => layer.folder).toSorted());
   });
 
-  void test("every import of the tree goes the way the table allows", () => {
+  test("every import of the tree goes the way the table allows", () => {
     const files = globSync("{src,sim,test,tools,bench}/**/*.{ts,js}", { cwd: repositoryRoot });
     const problems = files.flatMap((file) => importProblems(file, readFileSync(inRepository(file), "utf8")));
     assert.ok(files.length > 40, `only ${files.length} files found`);
@@ -36,8 +36,8 @@ void describe("the layers", () => {
   });
 });
 
-void describe("the walk over imports", () => {
-  void test("sees every form of import", () => {
+describe("the walk over imports", () => {
+  test("sees every form of import", () => {
     const source = `import a from "./a.ts";
 import type { B } from "./b.ts";
 import {
@@ -57,10 +57,10 @@ const notOne = 'from "./h.ts"';`;
     ["a package below the edges", "src/domain/x.ts", "yaml", /imports the package yaml/],
     ["sim reaching for the adapters", "sim/x.ts", "../src/app/main.ts", /names adapters/],
   ] as const) {
-    void test(`finds ${what}`, () => assert.match(importProblems(path, `import "${name}";`).join(), problem));
+    test(`finds ${what}`, () => assert.match(importProblems(path, `import "${name}";`).join(), problem));
   }
 
-  void test("lets a unit test import what tests may", () => {
+  test("lets a unit test import what tests may", () => {
     assert.deepEqual(importProblems("src/domain/x.test.ts", `import { a } from "../../sim/virtual-clock.ts";`), []);
   });
 });

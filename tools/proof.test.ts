@@ -7,7 +7,7 @@ import { fields, number, parseJson, record, text } from "./shape.ts";
 import { directRequirements } from "./testing/proof-report.ts";
 import { parseRun } from "./testing/run-record.ts";
 
-void describe("proof on a small repository", () => {
+describe("proof on a small repository", () => {
   const tree = scratch();
   after(() => tree[Symbol.dispose]());
   tree.copy(
@@ -37,24 +37,24 @@ void describe("proof on a small repository", () => {
       env: freshTestEnvironment(),
     });
 
-  void test("lists the proofs when none is named", () => {
+  test("lists the proofs when none is named", () => {
     assert.deepEqual([run().stdout, run().status], ["big\n", 0]);
   });
 
-  void test("refuses a proof that does not exist, and a seed that is no number", () => {
+  test("refuses a proof that does not exist, and a seed that is no number", () => {
     assert.equal(run("small").status, 2);
     assert.match(run("small").stderr, /no proof "small"; known: big/);
     assert.match(run("big", "--seed", "x").stderr, /--seed must be a whole number/);
   });
 
-  void test("with --try it runs at the whole size and writes nothing", () => {
+  test("with --try it runs at the whole size and writes nothing", () => {
     const { status, stdout } = run("big", "--try", "--seed", "7");
     assert.equal(status, 0, stdout);
     assert.match(stdout, /seed seen: 7 1\n1 passed, 0 failed, 0 skipped\n$/);
     assert.equal(existsSync(report), false);
   });
 
-  void test("writes a report with commit, seed, versions and figures, as JSON and to read", () => {
+  test("writes a report with commit, seed, versions and figures, as JSON and to read", () => {
     assert.equal(run("big", "--seed", "42").status, 0);
     const source = readFileSync(report, "utf8");
     const { suite, dirty, tests, figures } = parseRun(source, "big.json");
@@ -75,7 +75,7 @@ void describe("proof on a small repository", () => {
     assert.match(page, /\| seed seen \| 42 1 \| is big \|/);
   });
 
-  void test("refuses a tree with changes, but not for a report that waits to be committed", () => {
+  test("refuses a tree with changes, but not for a report that waits to be committed", () => {
     assert.equal(run("big").status, 0);
     tree.write("src/new.ts", "");
     const { status, stderr } = run("big");
@@ -83,7 +83,7 @@ void describe("proof on a small repository", () => {
   });
 });
 
-void test("a go.mod's direct requirements are told from what they pull in", () => {
+test("a go.mod's direct requirements are told from what they pull in", () => {
   const source =
     "module a.b/c\n\ngo 1.26\n\nrequire a.b/one v1.0.0\n\nrequire (\n\ta.b/two v2.0.0\n\ta.b/three v3.0.0 // indirect\n)\n";
   assert.deepEqual(directRequirements(source), { "a.b/one": "v1.0.0", "a.b/two": "v2.0.0" });

@@ -184,7 +184,7 @@ function lintErrors(root: string): readonly Finding[] {
   });
 }
 
-void describe("npm run check", () => {
+describe("npm run check", () => {
   const tree = scratch();
   after(() => tree[Symbol.dispose]());
   tree.copy("tsconfig.base.json", "oxlint.config.ts", "tools/lint", "sim/tsconfig.json");
@@ -200,7 +200,7 @@ void describe("npm run check", () => {
   const findings = [...typeErrors(tree.root), ...lintErrors(tree.root)];
 
   for (const { what, file, code, says } of bad) {
-    void test(`refuses ${what}`, () => {
+    test(`refuses ${what}`, () => {
       const ofFile = findings.filter((finding) => finding.file === file);
       const wanted = ofFile.filter((finding) => finding.code === code && finding.message.includes(says));
       assert.equal(
@@ -212,7 +212,7 @@ void describe("npm run check", () => {
   }
 
   for (const { what, file } of good) {
-    void test(`accepts ${what}`, () => {
+    test(`accepts ${what}`, () => {
       assert.deepEqual(
         findings.filter((finding) => finding.file === file),
         [],
@@ -220,7 +220,7 @@ void describe("npm run check", () => {
     });
   }
 
-  void test("is made of these tools, and a warning fails it", () => {
+  test("is made of these tools, and a warning fails it", () => {
     const { scripts } = fields(parseJson(readFileSync(inRepository("package.json"), "utf8")), "package.json");
     const check = text(fields(scripts, "scripts")["check"], "check");
     assert.deepEqual(

@@ -7,7 +7,7 @@ import { parseRun, type RunRecord } from "./testing/run-record.ts";
 
 const good = `import { test } from "node:test"; test("good", () => {}); `;
 
-void describe("run-tests on a small repository", () => {
+describe("run-tests on a small repository", () => {
   const tree = scratch();
   after(() => tree[Symbol.dispose]());
   tree.copy("tools/run-tests.ts", "tools/repository.ts", "tools/shape.ts", "tools/testing", "test/figures.ts");
@@ -36,7 +36,7 @@ void describe("run-tests on a small repository", () => {
     return parseRun(readFileSync(path, "utf8"), path);
   }
 
-  void test("a suite that passes ends with its count and exit code 0, and is recorded", () => {
+  test("a suite that passes ends with its count and exit code 0, and is recorded", () => {
     const { status, lastLine } = run("unit");
     assert.deepEqual({ status, lastLine }, { status: 0, lastLine: "2 passed, 0 failed, 0 skipped" });
     const record = recordOf("unit");
@@ -53,7 +53,7 @@ void describe("run-tests on a small repository", () => {
     assert.match(record.commit, /^[0-9a-f]{40}$/);
   });
 
-  void test("no test at all is a failure", () => {
+  test("no test at all is a failure", () => {
     const { status, lastLine } = run("unit", "no-such-file");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 0 failed, 0 skipped" });
   });
@@ -75,7 +75,7 @@ void describe("run-tests on a small repository", () => {
     ],
     ["an error while loading", `throw new Error("not loaded")`, "0 passed, 1 failed, 0 skipped", /not loaded/],
   ] as const) {
-    void test(`${what} fails the run and is named`, () => {
+    test(`${what} fails the run and is named`, () => {
       tree.write("src/x.test.ts", good + body);
       const { status, stdout, lastLine: found } = run("unit", "src/x");
       assert.deepEqual({ status, found }, { status: 1, found: lastLine }, stdout);
@@ -83,14 +83,14 @@ void describe("run-tests on a small repository", () => {
     });
   }
 
-  void test("a file without tests fails the run", () => {
+  test("a file without tests fails the run", () => {
     tree.write("src/x.test.ts", "console.log('nothing here');");
     const { status, stdout, lastLine } = run("unit", "src/x");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 1 failed, 0 skipped" });
     assert.match(stdout, /it holds no test/);
   });
 
-  void test("a file that never ends is killed even in a busy loop, and its failure says so", () => {
+  test("a file that never ends is killed even in a busy loop, and its failure says so", () => {
     tree.write(
       "src/x.test.ts",
       `${good} test("bad", () => { throw new Error("x"); }); test("busy", async () => { await new Promise((r) => setTimeout(r, 200)); for (;;); });`,
@@ -103,18 +103,18 @@ void describe("run-tests on a small repository", () => {
     assert.match(stdout, /ended from outside: it ran for more than 1.5 s/);
   });
 
-  void test("a failing hook fails the run although every test passed", () => {
+  test("a failing hook fails the run although every test passed", () => {
     tree.write(
       "src/x.test.ts",
       `import { after, describe, test } from "node:test";
-       void describe("outer", () => { test("inner", () => {}); after(() => { throw new Error("in the hook"); }); });`,
+       describe("outer", () => { test("inner", () => {}); after(() => { throw new Error("in the hook"); }); });`,
     );
     const { status, stdout, lastLine } = run("unit", "src/x");
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "1 passed, 1 failed, 0 skipped" });
     assert.match(stdout, /failed: outer\n.*in the hook/);
   });
 
-  void test("a run of a part joins the record of the same commit, and starts a new one on another", () => {
+  test("a run of a part joins the record of the same commit, and starts a new one on another", () => {
     tree.write("src/x.test.ts", good);
     commit("before");
     run("unit");
@@ -131,7 +131,7 @@ void describe("run-tests on a small repository", () => {
     assert.deepEqual(names(), ["better"]);
   });
 
-  void test("names are full, the defining file is kept, and figures are recorded with their test", () => {
+  test("names are full, the defining file is kept, and figures are recorded with their test", () => {
     tree.write(
       "test/contract/one.ts",
       `import { test } from "node:test"; export const suite = () => test("holds", () => {});`,
@@ -139,7 +139,7 @@ void describe("run-tests on a small repository", () => {
     tree.write(
       "test/integration/x.test.ts",
       `import { describe, test } from "node:test"; import { figure } from "../figures.ts"; import { suite } from "../contract/one.ts";
-       void describe("outer", () => { test("inner", () => figure("start", 12.5, "ms")); suite(); });`,
+       describe("outer", () => { test("inner", () => figure("start", 12.5, "ms")); suite(); });`,
     );
     const { stdout, status } = run("integration");
     assert.equal(status, 0, stdout);
@@ -153,5 +153,20 @@ void describe("run-tests on a small repository", () => {
     );
     assert.deepEqual(figures, [{ test: "outer > inner", name: "start", value: 12.5, unit: "ms" }]);
     assert.deepEqual(Object.keys(files), ["test/contract/one.ts", "test/integration/x.test.ts"]);
+  });
+
+  test("--total adds up the suites of this commit, and a suite that has not run on it is a failure", () => {
+    tree.write("src/x.test.ts", good);
+    commit("for the total");
+    assert.equal(run("unit").status, 0);
+    const before = run("--total");
+    assert.deepEqual([before.status, before.lastLine], [1, "3 passed, 1 failed, 0 skipped"]);
+    assert.match(before.stdout, /integration has not run on this commit/);
+    assert.equal(run("integration").status, 0);
+    const after = run("--total");
+    assert.deepEqual([after.status, after.lastLine], [0, "5 passed, 0 failed, 0 skipped"]);
+    tree.write("src/x.test.ts", `${good} test.skip("later", () => {});`);
+    run("unit");
+    assert.equal(run("--total").lastLine, "5 passed, 0 failed, 1 skipped");
   });
 });

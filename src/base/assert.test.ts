@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { assertNever, assert as assertOurs, BugError } from "./assert.ts";
 
-void test("assert lets what holds pass and stops with the message otherwise", () => {
+test("assert lets what holds pass and stops with the message otherwise", () => {
   assertOurs(true, "holds");
   assert.throws(() => assertOurs(false, "the sky fell"), new BugError("the sky fell"));
 });
 
-void test("assertNever names the value that should not exist", () => {
+test("assertNever names the value that should not exist", () => {
   const value = { kind: "new" } as unknown as never;
   assert.throws(() => assertNever(value), new BugError(`unexpected value {"kind":"new"}`));
 });

@@ -3,7 +3,7 @@ import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { linkSignals } from "./link-signals.ts";
 
-void test("the child aborts with the reason of whichever parent aborts first", () => {
+test("the child aborts with the reason of whichever parent aborts first", () => {
   const [one, two] = [new AbortController(), new AbortController()];
   using child = linkSignals(one.signal, two.signal);
   assert.equal(child.signal.aborted, false);
@@ -12,20 +12,20 @@ void test("the child aborts with the reason of whichever parent aborts first", (
   assert.deepEqual([child.signal.aborted, child.signal.reason], [true, "second"]);
 });
 
-void test("a parent that has aborted before aborts the child at once, and no other parent is listened to", () => {
+test("a parent that has aborted before aborts the child at once, and no other parent is listened to", () => {
   const [gone, alive] = [AbortSignal.abort("gone"), new AbortController().signal];
   using child = linkSignals(alive, gone, new AbortController().signal);
   assert.deepEqual([child.signal.aborted, child.signal.reason], [true, "gone"]);
 });
 
-void test("the child can abort alone, and its parents do not", () => {
+test("the child can abort alone, and its parents do not", () => {
   const parent = new AbortController();
   using child = linkSignals(parent.signal);
   child.abort("mine");
   assert.deepEqual([child.signal.reason, parent.signal.aborted], ["mine", false]);
 });
 
-void test("once disposed the parents keep nothing of it, and no longer abort it", () => {
+test("once disposed the parents keep nothing of it, and no longer abort it", () => {
   const parent = new AbortController();
   const child = linkSignals(parent.signal);
   assert.equal(getEventListeners(parent.signal, "abort").length, 1);

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { VirtualClock } from "../../sim/virtual-clock.ts";
 import { sleep } from "./sleep.ts";
 
-void test("sleeps as long as asked, and leaves no listener behind", async () => {
+test("sleeps as long as asked, and leaves no listener behind", async () => {
   const clock = new VirtualClock();
   const { signal } = new AbortController();
   let awake = false;
@@ -16,7 +16,7 @@ void test("sleeps as long as asked, and leaves no listener behind", async () => 
   assert.equal(getEventListeners(signal, "abort").length, 0);
 });
 
-void test("wakes at once with the signal's reason, and leaves no timer behind", async () => {
+test("wakes at once with the signal's reason, and leaves no timer behind", async () => {
   const clock = new VirtualClock();
   const controller = new AbortController();
   const slept = sleep(clock, 1000, controller.signal);
@@ -25,7 +25,7 @@ void test("wakes at once with the signal's reason, and leaves no timer behind", 
   assert.equal(clock.pending, 0);
 });
 
-void test("does not start when the signal has aborted before", async () => {
+test("does not start when the signal has aborted before", async () => {
   const clock = new VirtualClock();
   await assert.rejects(sleep(clock, 1000, AbortSignal.abort(new Error("gone"))), new Error("gone"));
   assert.equal(clock.pending, 0);

@@ -12,8 +12,8 @@ export interface ClockUnderTest {
 }
 
 export function clockContract(name: string, make: () => ClockUnderTest): void {
-  void describe(`${name} keeps the Clock contract`, () => {
-    void test("a timer fires once, not before its delay has passed", async () => {
+  describe(`${name} keeps the Clock contract`, () => {
+    test("a timer fires once, not before its delay has passed", async () => {
       const { clock, pass } = make();
       const startedMs = clock.monotonicMs();
       const firedMs: number[] = [];
@@ -25,7 +25,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       assert.ok((firedMs[0] ?? 0) - startedMs >= 19, `fired after ${(firedMs[0] ?? 0) - startedMs} ms`);
     });
 
-    void test("a cancelled timer does not fire, and cancelling twice or after the end does no harm", async () => {
+    test("a cancelled timer does not fire, and cancelling twice or after the end does no harm", async () => {
       const { clock, pass } = make();
       let fired = 0;
       const cancel = clock.after(5, () => (fired += 1));
@@ -38,7 +38,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       assert.equal(fired, 10);
     });
 
-    void test("timers fire in the order of their times", async () => {
+    test("timers fire in the order of their times", async () => {
       const { clock, pass } = make();
       const order: string[] = [];
       clock.after(30, () => order.push("late"));
@@ -48,7 +48,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
     });
 
     for (const delayMs of [Number.NaN, -1, 0, Number.NEGATIVE_INFINITY]) {
-      void test(`a delay of ${delayMs} fires at the next turn, not at once`, async () => {
+      test(`a delay of ${delayMs} fires at the next turn, not at once`, async () => {
         const { clock, pass } = make();
         let fired = false;
         clock.after(delayMs, () => (fired = true));
@@ -59,7 +59,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
     }
 
     for (const delayMs of [2 ** 31 - 1, 2 ** 31, 2 ** 32 + 5, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY]) {
-      void test(`a delay of ${delayMs} ms does not fire early`, async () => {
+      test(`a delay of ${delayMs} ms does not fire early`, async () => {
         const { clock, pass } = make();
         let fired = false;
         const cancel = clock.after(delayMs, () => (fired = true));
@@ -69,7 +69,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       });
     }
 
-    void test("a timer set by a timer fires too", async () => {
+    test("a timer set by a timer fires too", async () => {
       const { clock, pass } = make();
       const order: string[] = [];
       clock.after(5, () => {
@@ -81,7 +81,7 @@ export function clockContract(name: string, make: () => ClockUnderTest): void {
       assert.deepEqual(order, ["first", "second"]);
     });
 
-    void test("monotonic time does not go back, and both clocks go on", async () => {
+    test("monotonic time does not go back, and both clocks go on", async () => {
       const { clock, pass } = make();
       const before = { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
       await pass(20);

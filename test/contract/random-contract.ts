@@ -6,8 +6,8 @@ import type { Random } from "../../src/ports/random.ts";
 const DRAWS = 10_000;
 
 export function randomContract(name: string, make: () => Random): void {
-  void describe(`${name} keeps the Random contract`, () => {
-    void test("a fraction is at least 0 and below 1, and spreads over the whole range", () => {
+  describe(`${name} keeps the Random contract`, () => {
+    test("a fraction is at least 0 and below 1, and spreads over the whole range", () => {
       const random = make();
       const tenths = Array.from({ length: 10 }, () => 0);
       for (let i = 0; i < DRAWS; i += 1) {
@@ -20,7 +20,7 @@ export function randomContract(name: string, make: () => Random): void {
       for (const count of tenths) assert.ok(count > 800 && count < 1200, tenths.join(" "));
     });
 
-    void test("a uuid is of version 4 and does not come twice", () => {
+    test("a uuid is of version 4 and does not come twice", () => {
       const random = make();
       const uuids = Array.from({ length: DRAWS }, () => random.uuid());
       for (const uuid of uuids)

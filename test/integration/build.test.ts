@@ -8,7 +8,7 @@ import { inRepository } from "../../tools/repository.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { figure } from "../figures.ts";
 
-void describe("npm run build", () => {
+describe("npm run build", () => {
   const elsewhere = scratch();
   after(() => elsewhere[Symbol.dispose]());
   const bundle = inRepository("dist/deckhand.js");
@@ -19,7 +19,7 @@ void describe("npm run build", () => {
     return { status, stdout, stderr };
   };
 
-  void test("makes a bundle and an executable", () => {
+  test("makes a bundle and an executable", () => {
     const startedMs = performance.now();
     const { status, stderr } = run(process.execPath, inRepository("tools/build.ts"));
     assert.equal(status, 0, stderr);
@@ -33,19 +33,19 @@ void describe("npm run build", () => {
     ["the executable", [executable]],
   ] as const) {
     const [file = "", ...args] = command;
-    void test(`${what} says its version`, () => {
+    test(`${what} says its version`, () => {
       const stdout = "deckhand 0.0.0 (Kubernetes v1.36.4)\n";
       assert.deepEqual(run(file, ...args, "--version"), { status: 0, stdout, stderr: "" });
     });
 
-    void test(`${what} says what it cannot do yet, with exit code 2`, () => {
+    test(`${what} says what it cannot do yet, with exit code 2`, () => {
       const { status, stdout, stderr } = run(file, ...args, "--config", "x.yaml");
       assert.deepEqual([status, stdout], [2, ""]);
       assert.match(stderr, /"--config x\.yaml" is not there yet/);
     });
   }
 
-  void test("gives the same bundle and source map for the same tree, wherever it is written", async () => {
+  test("gives the same bundle and source map for the same tree, wherever it is written", async () => {
     const again = elsewhere.path("deckhand.js");
     await buildBundle(again);
     assert.deepEqual(readFileSync(again), readFileSync(bundle));
@@ -57,7 +57,7 @@ void describe("npm run build", () => {
     );
   });
 
-  void test("carries grpc-js and protobuf, which main does not use yet, into a bundle and an executable", async () => {
+  test("carries grpc-js and protobuf, which main does not use yet, into a bundle and an executable", async () => {
     elsewhere.write(
       "entry.ts",
       `import { credentials, Client } from "@grpc/grpc-js"; import { BinaryWriter } from "@bufbuild/protobuf/wire";

@@ -47,12 +47,12 @@ const check = (ledger: ReturnType<typeof ledgerOf>, runs: readonly RunRecord[], 
   checkLedger(ledger, ids, runs, fingerprint);
 const problemsOf = (...args: Parameters<typeof check>) => check(...args).problems;
 
-void describe("the ledger's check", () => {
-  void test("finds nothing wrong with a done row whose proof passed on real parts", () => {
+describe("the ledger's check", () => {
+  test("finds nothing wrong with a done row whose proof passed on real parts", () => {
     assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), [runOf([{}])]), []);
   });
 
-  void test("finds a proof that no run holds", () => {
+  test("finds a proof that no run holds", () => {
     assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), []), [
       `7.13: no recorded run holds its proof "${CRASH}"`,
       `7.13 is done, but no proof ran on real parts and no "exact" says why that is enough`,
@@ -60,7 +60,7 @@ void describe("the ledger's check", () => {
   });
 
   for (const state of [done(CRASH), `state: partial, waits: "x", proofs: ["${CRASH}"]`]) {
-    void test(`finds a proof that did not pass in the last run (${state.slice(7, 14)})`, () => {
+    test(`finds a proof that did not pass in the last run (${state.slice(7, 14)})`, () => {
       const earlier = runOf([{}], { startedAt: "2025-01-01T00:00:00Z" });
       assert.deepEqual(problemsOf(ledgerOf(state), [runOf([{ passed: false }]), earlier]), [
         `7.13: its proof "${CRASH}" did not pass in the last recorded run (integration)`,
@@ -68,22 +68,22 @@ void describe("the ledger's check", () => {
     });
   }
 
-  void test("takes the last run by time, not by place in the list", () => {
+  test("takes the last run by time, not by place in the list", () => {
     const failed = runOf([{ passed: false }], { startedAt: "2025-01-01T00:00:00Z" });
     assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), [runOf([{}]), failed]), []);
   });
 
-  void test("wants every test of a title to pass", () => {
+  test("wants every test of a title to pass", () => {
     assert.equal(problemsOf(ledgerOf(done(CRASH)), [runOf([{ passed: false }, {}])]).length, 1);
   });
 
-  void test("finds a row that only pure tests prove, unless the entry says why that is enough", () => {
+  test("finds a row that only pure tests prove, unless the entry says why that is enough", () => {
     const unit = runOf([{}], { suite: "unit" });
     assert.match(problemsOf(ledgerOf(done(CRASH)), [unit]).join(), /no proof ran on real parts/);
     assert.deepEqual(problemsOf(ledgerOf(`${done(CRASH)}, exact: "the row is a formula"`), [unit]), []);
   });
 
-  void test("finds a proof that does not name its row, and takes upstream tests by their own name", () => {
+  test("finds a proof that does not name its row, and takes upstream tests by their own name", () => {
     const runs = [runOf([{ name: "no brackets" }, { name: "upstream:Probing container" }])];
     assert.deepEqual(problemsOf(ledgerOf(done("no brackets")), runs), [
       `7.13: its proof "no brackets" does not name it in brackets`,
@@ -91,17 +91,17 @@ void describe("the ledger's check", () => {
     assert.deepEqual(problemsOf(ledgerOf(done("upstream:Probing container")), runs), []);
   });
 
-  void test("finds an id in a title that is unknown", () => {
+  test("finds an id in a title that is unknown", () => {
     assert.deepEqual(problemsOf(ledgerOf("state: todo"), [runOf([{ name: "[7.99] nothing" }])]), [
       `a.test.ts: "[7.99] nothing" names 7.99, which is unknown`,
     ]);
   });
 
-  void test("does not hold a title against a file that has changed since", () => {
+  test("does not hold a title against a file that has changed since", () => {
     assert.deepEqual(problemsOf(ledgerOf("state: todo"), [runOf([{ name: "[7.99] nothing" }])], changed), []);
   });
 
-  void test("finds a title with more than three ids", () => {
+  test("finds a title with more than three ids", () => {
     const four = new Map([...ids, ["7.15", "P1"], ["7.16", "P1"]] as const);
     const ledger = parseLedger(
       [
@@ -117,7 +117,7 @@ void describe("the ledger's check", () => {
     ]);
   });
 
-  void test("finds ids that are missing, unknown, twice or of another priority", () => {
+  test("finds ids that are missing, unknown, twice or of another priority", () => {
     const rows = [`{ id: "7.13", title: t, prio: P3, state: todo }`, `{ id: "8.1", title: t, prio: P0, state: todo }`];
     const source = [`areas: { "7": "Containers" }`, "rows:", ...[...rows, rows[1]].map((row) => `  - ${row}`)];
     assert.deepEqual(problemsOf(parseLedger(source.join("\n")), []), [
@@ -133,7 +133,7 @@ void describe("the ledger's check", () => {
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
 const asTodo = ({ rows }: ReturnType<typeof parseLedger>) => rows.map((row) => ({ row, staleProofs: [] }));
 
-void describe("the ledger as written", () => {
+describe("the ledger as written", () => {
   for (const [what, state, message] of [
     ["done without a proof", "state: done", /row 7\.13: state done without a proof/],
     ["done with an empty list of proofs", "state: done, proofs: []", /row 7\.13: state done without a proof/],
@@ -143,10 +143,10 @@ void describe("the ledger as written", () => {
     ["an unknown state", "state: finished", /row 7\.13: state: one of done, partial, todo, wont expected/],
     ["todo that differs", "state: todo, differs: x", /row 7\.13: "differs" does not go with state todo/],
   ] as const) {
-    void test(`refuses ${what}`, () => assert.throws(() => ledgerOf(state), message));
+    test(`refuses ${what}`, () => assert.throws(() => ledgerOf(state), message));
   }
 
-  void test("holds every id once: 310 behaviours by priority and 64 contracts", () => {
+  test("holds every id once: 310 behaviours by priority and 64 contracts", () => {
     const ledger = parseLedger(read("compat/ledger.yaml"));
     const byPriority = Object.fromEntries(coverage(asTodo(ledger)).map(({ label, total }) => [label, total]));
     assert.deepEqual(byPriority, { P0: 102, P1: 90, P2: 60, P3: 58, contract: 64, all: 374 });
@@ -160,14 +160,14 @@ void describe("the ledger as written", () => {
   });
 });
 
-void describe("coverage", () => {
+describe("coverage", () => {
   const twoProofs = ledgerOf(done(CRASH, "[7.13] other"), `state: wont, reason: "no"`);
   const other = { name: "[7.13] other", file: "b.test.ts" };
   const run = runOf([{}, other], { files: { "a.test.ts": "as it was", "b.test.ts": "as it was" } });
   const lineOf = (fingerprint: (file: string) => string) =>
     coverage(checkLedger(twoProofs, ids, [run], fingerprint).rows).find(({ label }) => label === "all");
 
-  void test("counts a row as done while one proof is fresh", () => {
+  test("counts a row as done while one proof is fresh", () => {
     const line = lineOf((file) => (file === "a.test.ts" ? "edited" : "as it was"));
     assert.deepEqual(line, {
       label: "all",
@@ -177,12 +177,12 @@ void describe("coverage", () => {
     });
   });
 
-  void test("counts a row with none but stale proofs as partial, without a problem", () => {
+  test("counts a row with none but stale proofs as partial, without a problem", () => {
     assert.deepEqual(lineOf(changed)?.counts, { done: 0, partial: 1, todo: 0, wont: 1 });
     assert.deepEqual(check(twoProofs, [run], changed).problems, []);
   });
 
-  void test("calls a proof stale when the contract suite that defines it has changed", () => {
+  test("calls a proof stale when the contract suite that defines it has changed", () => {
     const contract = runOf([{ definedIn: "contract.ts" }], {
       files: { "a.test.ts": "as it was", "contract.ts": "as it was" },
     });
@@ -193,7 +193,7 @@ void describe("coverage", () => {
   });
 });
 
-void test("the page lists every row with its state, note and proofs, and survives pipes and tags in titles", () => {
+test("the page lists every row with its state, note and proofs, and survives pipes and tags in titles", () => {
   const ledger = parseLedger(
     `areas: { "7": "Containers" }
 rows:

@@ -6,7 +6,7 @@ import { inspect } from "node:util";
 import { currentCommit, fingerprint, hostFacts, inRepository, isDirty, repositoryRoot } from "../repository.ts";
 import { Collector, type FileResult, isWholeFile, type TestResult } from "./collector.ts";
 import { OverdueFiles } from "./overdue.ts";
-import type { RunRecord } from "./run-record.ts";
+import { countsLine, countTests, type RunRecord, succeeded, type TestRecord } from "./run-record.ts";
 
 interface RunOptions {
   readonly suite: string;
@@ -20,24 +20,7 @@ interface RunOptions {
   readonly print: (text: string) => void;
 }
 
-interface RunOutcome {
-  readonly record: RunRecord;
-  readonly counts: Counts;
-}
-
-interface Counts {
-  readonly passed: number;
-  readonly failed: number;
-  readonly skipped: number;
-}
-
-/** A skipped test is a failure: it says nothing and looks as if it did. So is a run without tests. */
-export const succeeded = ({ passed, failed, skipped }: Counts): boolean => passed > 0 && failed === 0 && skipped === 0;
-
-export const countsLine = ({ passed, failed, skipped }: Counts): string =>
-  `${passed} passed, ${failed} failed, ${skipped} skipped`;
-
-export async function runFiles(options: RunOptions): Promise<RunOutcome> {
+export async function runFiles(options: RunOptions): Promise<RunRecord> {
   const { suite, files, concurrency, fileLimitMs, env, verbose, print } = options;
   const about = {
     suite,
@@ -71,17 +54,16 @@ export async function runFiles(options: RunOptions): Promise<RunOutcome> {
     }
   }
   const tests = results.flatMap((result) => result.tests.map((test) => recordOf(test, result.file)));
-  const record: RunRecord = {
+  return {
     ...about,
     seconds: rounded((performance.now() - startedMs) / 1000),
     files: fingerprints(tests.flatMap(({ file, definedIn }) => (definedIn === undefined ? [file] : [file, definedIn]))),
     tests,
     figures: results.flatMap((result) => result.figures),
   };
-  return { record, counts: count(results.flatMap((result) => result.tests)) };
 }
 
-function recordOf({ name, definedIn, seconds, verdict }: TestResult, ranFrom: string) {
+function recordOf({ name, definedIn, seconds, verdict }: TestResult, ranFrom: string): TestRecord {
   const file = relative(repositoryRoot, ranFrom);
   const definition = relative(repositoryRoot, definedIn);
   return {
@@ -89,6 +71,7 @@ function recordOf({ name, definedIn, seconds, verdict }: TestResult, ranFrom: st
     file,
     ...(definition === file ? {} : { definedIn: definition }),
     passed: verdict.kind === "passed",
+    ...(verdict.kind === "skipped" ? { skipped: true } : {}),
     seconds: rounded(seconds),
   };
 }
@@ -98,15 +81,10 @@ function fingerprints(files: readonly string[]): Record<string, string> {
   return Object.fromEntries(unique.flatMap((file) => [[file, fingerprint(file) ?? ""]]));
 }
 
-function count(tests: readonly TestResult[]): Counts {
-  const of = (kind: TestResult["verdict"]["kind"]) => tests.filter((test) => test.verdict.kind === kind).length;
-  return { passed: of("passed"), failed: of("failed"), skipped: of("skipped") };
-}
-
 const rounded = (seconds: number): number => Math.round(seconds * 1000) / 1000;
 
 function describeFile({ file, seconds, tests, output }: FileResult, outputWasShown: boolean): string {
-  const counts = count(tests);
+  const counts = countTests(tests.map((test) => recordOf(test, file)));
   const ok = succeeded(counts);
   const lines = [
     `${ok ? "ok  " : "FAIL"} ${relative(repositoryRoot, file)}  ${seconds.toFixed(1)} s  ${countsLine(counts)}`,

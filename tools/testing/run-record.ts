@@ -13,8 +13,28 @@ export interface TestRecord {
   /** The file that holds the test, where it is another: a contract suite is run from several files. */
   readonly definedIn?: string;
   readonly passed: boolean;
+  /** It did not run, on purpose or because it is not written; that is no pass. */
+  readonly skipped?: true;
   readonly seconds: number;
 }
+
+export interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export function countTests(tests: readonly TestRecord[]): Counts {
+  const passed = tests.filter((test) => test.passed).length;
+  const skipped = tests.filter((test) => test.skipped === true).length;
+  return { passed, skipped, failed: tests.length - passed - skipped };
+}
+
+/** A skipped test is a failure: it says nothing and looks as if it did. So is a run without tests. */
+export const succeeded = ({ passed, failed, skipped }: Counts): boolean => passed > 0 && failed === 0 && skipped === 0;
+
+export const countsLine = ({ passed, failed, skipped }: Counts): string =>
+  `${passed} passed, ${failed} failed, ${skipped} skipped`;
 
 export interface Figure {
   readonly test: string;
@@ -85,11 +105,13 @@ function parseHost(value: unknown, where: string): HostFacts {
 function parseTest(value: unknown, where: string): TestRecord {
   const test = fields(value, where);
   const definedIn = optional(test["definedIn"], `${where}.definedIn`, text);
+  const skipped = optional(test["skipped"], `${where}.skipped`, boolean) === true;
   return {
     name: text(test["name"], `${where}.name`),
     file: text(test["file"], `${where}.file`),
     ...(definedIn === undefined ? {} : { definedIn }),
     passed: boolean(test["passed"], `${where}.passed`),
+    ...(skipped ? { skipped } : {}),
     seconds: number(test["seconds"], `${where}.seconds`),
   };
 }

@@ -8,7 +8,7 @@ clockContract("the machine's clock", () => ({
   pass: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
 }));
 
-void test("a delay beyond what one timer of Node holds fires when it is over, and can be cancelled on the way", () => {
+test("a delay beyond what one timer of Node holds fires when it is over, and can be cancelled on the way", () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   try {
     const fired: string[] = [];
