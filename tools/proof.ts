@@ -45,7 +45,7 @@ async function main(): Promise<number> {
   if (!values.try) {
     const report = { ...record, seed, versions: versions() };
     mkdirSync(inRepository("docs/proofs"), { recursive: true });
-    writeFileSync(inRepository(`docs/proofs/${name}.json`), `${JSON.stringify(report, null, 1)}\n`);
+    writeFileSync(inRepository(`docs/proofs/${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
     writeFileSync(inRepository(`docs/proofs/${name}.md`), proofPage(name, report));
   }
   const counts = countTests(record.tests);

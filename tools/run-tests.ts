@@ -72,7 +72,7 @@ function load(suite: SuiteName): RunRecord | undefined {
 
 function save(suite: SuiteName, record: RunRecord): void {
   mkdirSync(dirname(recordPath(suite)), { recursive: true });
-  writeFileSync(recordPath(suite), `${JSON.stringify(record, null, 1)}\n`);
+  writeFileSync(recordPath(suite), `${JSON.stringify(record, null, 2)}\n`);
 }
 
 process.exitCode = await main();
