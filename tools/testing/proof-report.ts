@@ -3,7 +3,7 @@ import type { RunRecord } from "./run-record.ts";
 
 export interface ProofReport extends RunRecord {
   readonly seed: number;
-  /** What it ran with: Deckhand itself and the pinned parts. */
+  /** Deckhand itself, and the parts that are pinned for tests, whether or not this proof runs them. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
@@ -26,7 +26,7 @@ export function proofPage(name: string, report: ProofReport): string {
         ["node", node],
         ["machine", `${host.cores} cores, ${host.memoryGiB} GiB, ${host.platform}, kernel ${host.kernel}`],
         ["load at the start", host.load.toFixed(2)],
-        ...Object.entries(versions),
+        ...Object.entries(versions).map(([of, version]) => [`${of}, as pinned`, version]),
       ],
     ),
     "",
