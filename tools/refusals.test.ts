@@ -76,6 +76,13 @@ const lintCases: typeof layerCases = [
   ["Date() as a function", "controllers", value("Date()"), "deckhand(bare-date)", "take the time from the Clock port"],
   ["setTimeout", "controllers", value("setTimeout"), globals, USE_CLOCK],
   ["performance.now()", "controllers", value("performance.now()"), properties, USE_CLOCK],
+  [
+    "a clock by way of globalThis",
+    "controllers",
+    value("globalThis.performance"),
+    globals,
+    "name what is needed itself",
+  ],
   ["process.hrtime()", "controllers", value("process.hrtime()"), properties, USE_CLOCK],
   ["timers/promises", "controllers", importOf("setInterval", "node:timers/promises"), imports, USE_CLOCK],
   ["Math.random()", "controllers", value("Math.random()"), properties, USE_RANDOM],
