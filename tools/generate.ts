@@ -1,0 +1,38 @@
+/**
+ * Makes the committed generated code anew: `node tools/generate.ts [name...]`, all generators without a name. Each writes into a
+ * scratch folder first, so that a failure leaves what is committed as it was.
+ */
+import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Generator } from "./generate/generator.ts";
+import { protobufGenerators } from "./generate/protobuf.ts";
+
+export const generators: readonly Generator[] = [...protobufGenerators];
+
+export const repositoryRoot = join(import.meta.dirname, "..");
+
+async function run(generator: Generator): Promise<void> {
+  const scratch = await mkdtemp(join(tmpdir(), "deckhand-generate-"));
+  try {
+    const made = join(scratch, "made");
+    await mkdir(made);
+    await generator.make(made);
+    const output = join(repositoryRoot, generator.output);
+    await rm(output, { recursive: true, force: true });
+    await cp(made, output, { recursive: true });
+    console.log(`${generator.name}: ${generator.output}`);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function main(names: readonly string[]): Promise<void> {
+  const unknown = names.filter((name) => !generators.some((generator) => generator.name === name));
+  if (unknown.length > 0) {
+    throw new Error(`unknown: ${unknown.join(", ")}; there are: ${generators.map(({ name }) => name).join(", ")}`);
+  }
+  for (const generator of generators) if (names.length === 0 || names.includes(generator.name)) await run(generator);
+}
+
+if (import.meta.main) await main(process.argv.slice(2));
