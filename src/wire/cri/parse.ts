@@ -55,7 +55,6 @@ export function numberOf<W extends string, E extends number>(words: Words<W, E>,
 export function present<T extends object>(value: T): Present<T> {
   // Nothing but undefined fields goes, which is exactly what the type says.
   const entries = Object.entries(value).filter(([, field]) => field !== undefined);
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return Object.fromEntries(entries) as Present<T>;
 }
 
