@@ -10,7 +10,7 @@ const numbers: ReadonlyMap<string, Signal> = new Map(
     .filter((entry): entry is [string, Signal] => typeof entry[1] === "number" && entry[1] !== Signal.RUNTIME_DEFAULT)
     .map(([name, number]) => [apiName(name), number]),
 );
-const names: ReadonlyMap<Signal, string> = new Map([...numbers].map(([name, number]) => [number, name]));
+const names: ReadonlyMap<number, string> = new Map([...numbers].map(([name, number]) => [number, name]));
 
 /** Absent: the runtime's default. */
 export function toSignal(name: string | undefined): Signal {
@@ -20,9 +20,8 @@ export function toSignal(name: string | undefined): Signal {
   return signal;
 }
 
-export function fromSignal(signal: Signal): string | undefined {
-  if (signal === Signal.RUNTIME_DEFAULT) return undefined;
+export function fromSignal(signal: number): string | undefined {
   const name = names.get(signal);
-  if (name === undefined) throw new Malformed(`stop signal has the unknown value ${signal}`);
+  if (name === undefined && signal !== 0) throw new Malformed(`stop signal has the unknown value ${signal}`);
   return name;
 }

@@ -160,10 +160,10 @@ test("every field of a container's config reaches the runtime under its name", (
 });
 
 test("a status comes back with the mounts that went out", () => {
-  const { mounts, image, metadata } = toContainerConfig(wholeContainer);
+  const { mounts, image, metadata } = create(ContainerConfigSchema, toContainerConfig(wholeContainer));
   const bytes = toBinary(
     ContainerStatusSchema,
-    create(ContainerStatusSchema, { id: "c", createdAt: 2n ** 62n, ...{ mounts, image, metadata } }),
+    create(ContainerStatusSchema, { id: "c", createdAt: 2n ** 62n, mounts, image, metadata }),
   );
   const status = fromContainerStatus(fromBinary(ContainerStatusSchema, bytes));
   assert.deepEqual(status.mounts, wholeContainer.mounts);
