@@ -145,7 +145,7 @@ export async function ended(world: RuntimeWorld, id: string): Promise<ContainerS
   return reached(world, id, "exited");
 }
 
-export async function reached(world: RuntimeWorld, id: string, state: ContainerState): Promise<ContainerStatus> {
+async function reached(world: RuntimeWorld, id: string, state: ContainerState): Promise<ContainerStatus> {
   let status = await statusOf(world, id);
   await eventually(world, `container ${id} to be ${state}`, async () => {
     status = await statusOf(world, id);

@@ -2,7 +2,7 @@
 import { readFile, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { assertNever } from "../../src/base/assert.ts";
-import { connectCri } from "../../src/wire/cri/client.ts";
+import { type CriOptions, connectCri } from "../../src/wire/cri/client.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { startCluster } from "../cluster/cluster.ts";
 import { AGNHOST_IMAGE, BUSYBOX_IMAGE } from "../cluster/images.ts";
@@ -10,26 +10,25 @@ import { pause } from "../cluster/wait.ts";
 import type { Program, RuntimeWorld } from "../contract/runtime-world.ts";
 
 export interface ContainerdWorld extends RuntimeWorld {
-  readonly endpoint: string;
+  /** A client that asks for its lists in parts. */
+  readonly streaming: Pick<RuntimeWorld, "runtime" | "images">;
 }
 
-export async function containerdWorld(options: { readonly streamLists: boolean }): Promise<ContainerdWorld> {
+export async function containerdWorld(): Promise<ContainerdWorld> {
   const cluster = await startCluster({ controlPlane: "none", nodes: [{ agent: "none" }] });
   const [node] = cluster.nodes;
   if (node === undefined) throw new Error("the cluster has no node");
   const containerd = cluster.component(`containerd@${node.name}`);
   const malformed: string[] = [];
-  const connect = (requestLimitMs: number) =>
-    connectCri(
-      { ...options, endpoint: node.criEndpoint, requestLimitMs, onMalformed: (detail) => malformed.push(detail) },
-      hostClock,
-    );
-  const client = connect(120_000);
+  const connect = (options: Pick<CriOptions, "requestLimitMs" | "streamLists">) =>
+    connectCri({ ...options, endpoint: node.criEndpoint, onMalformed: (detail) => malformed.push(detail) }, hostClock);
+  const client = connect({});
+  const streaming = connect({ streamLists: true });
   const { open, guarded, username, password } = cluster.registry;
   const spare = AGNHOST_IMAGE.slice(AGNHOST_IMAGE.indexOf("/"));
   let made = 0;
   return {
-    endpoint: node.criEndpoint,
+    streaming,
     runtime: client.runtime,
     images: client.images,
     clock: hostClock,
@@ -53,7 +52,7 @@ export async function containerdWorld(options: { readonly streamLists: boolean }
       credentials: { username, password },
       unreachable: "127.0.0.1:1/nobody/listens:1",
     },
-    connect: ({ requestLimitMs }) => connect(requestLimitMs),
+    connect,
     readLog: (path) => readFile(path, "utf8"),
     renameLog: rename,
     memoryLimitBytes: async ({ cgroupParent = "" }, id) =>
@@ -64,6 +63,7 @@ export async function containerdWorld(options: { readonly streamLists: boolean }
     resume: () => containerd.resume(),
     end: async () => {
       client.close();
+      streaming.close();
       await cluster.down();
       if (malformed.length > 0) throw new Error(`containerd answered what cannot be true: ${malformed.join("; ")}`);
     },

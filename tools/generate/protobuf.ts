@@ -6,6 +6,7 @@ import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import type { Generator } from "./generator.ts";
 import { withoutComments } from "./proto-comments.ts";
@@ -35,7 +36,8 @@ export const protobufGenerators: readonly Generator[] = parties.map((party) => (
 }));
 
 const run = promisify(execFile);
-const tool = (name: string) => join(import.meta.dirname, "../../node_modules/.bin", name);
+const buf = fileURLToPath(import.meta.resolve("@bufbuild/buf/bin/buf"));
+const plugin = fileURLToPath(import.meta.resolve("@bufbuild/protoc-gen-es/bin/protoc-gen-es"));
 
 async function compile(protos: readonly ProtoSource[], folder: string): Promise<void> {
   const scratch = await mkdtemp(join(tmpdir(), "deckhand-proto-"));
@@ -51,13 +53,13 @@ async function compile(protos: readonly ProtoSource[], folder: string): Promise<
       version: "v2",
       plugins: [
         {
-          local: [process.execPath, tool("protoc-gen-es")],
+          local: [process.execPath, plugin],
           out: folder,
           opt: ["target=js+dts", "import_extension=js"],
         },
       ],
     };
-    await run(process.execPath, [tool("buf"), "generate", input, "--template", JSON.stringify(template)]);
+    await run(process.execPath, [buf, "generate", input, "--template", JSON.stringify(template)]);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }

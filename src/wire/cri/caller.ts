@@ -41,7 +41,7 @@ export async function call<I extends DescMessage, O extends DescMessage, T>(
 }
 
 /** Runs one operation under its deadline and says in the port's words how it failed. */
-export async function bounded<T>(
+async function bounded<T>(
   clock: Clock,
   operation: string,
   limitMs: number,
