@@ -9,6 +9,7 @@ import type { SandboxConfig } from "../../src/domain/runtime/sandbox.ts";
 import type { Clock } from "../../src/ports/clock.ts";
 import type { Images } from "../../src/ports/images.ts";
 import type { Runtime } from "../../src/ports/runtime.ts";
+import type { RuntimeErrorCode } from "../../src/ports/runtime-error.ts";
 
 /** What a container or a command in it does. The world knows how to say it to its runtime. */
 export type Program =
@@ -172,4 +173,4 @@ export async function took(world: RuntimeWorld, run: () => Promise<unknown>): Pr
 }
 
 /** For `assert.rejects`: a RuntimeError with this code and operation. */
-export const failure = (operation: string, code: string) => ({ name: "RuntimeError", operation, code });
+export const failure = (operation: string, code: RuntimeErrorCode) => ({ name: "RuntimeError", operation, code });

@@ -27,14 +27,14 @@ export interface Caller {
   readonly onMalformed: (detail: string) => void;
 }
 
-/** A unary call whose answer `read` translates. `limitMs` undefined: only the caller's signal ends it. */
+/** A unary call whose answer `read` translates. */
 export async function call<I extends DescMessage, O extends DescMessage, T>(
   { channel, clock, requestLimitMs }: Caller,
   method: DescMethodUnary<I, O>,
   request: MessageInitShape<I>,
   signal: AbortSignal,
   read: (answer: MessageShape<O>) => T,
-  limitMs: number | undefined = requestLimitMs,
+  limitMs = requestLimitMs,
 ): Promise<T> {
   const ask = (s: AbortSignal) => channel.unary(method, request, s);
   return bounded(clock, method.name, limitMs, signal, async (s) => read(await ask(s)));

@@ -1,6 +1,7 @@
 /**
  * The runtime's container events, read from the wire as fast as they come into a buffer with an end. A reader that is too slow is
- * told so: the stream ends with "resourceExhausted" and the reader lists anew, because a silently lost event would be a lie.
+ * told so: the stream ends with "resourceExhausted" and the reader lists anew, because a silently lost event would be a lie. The
+ * call goes out when `events` is called and lasts until the loop over it is left, the signal aborts, or the buffer is full.
  */
 
 import { linkSignals } from "../../concurrency/link-signals.ts";
@@ -57,7 +58,7 @@ export function containerEvents(caller: Caller, eventsMax: number): RuntimeConta
           else return;
         }
       } finally {
-        link.abort(new Malformed("nobody reads any more"));
+        link.abort(new Error("the reader has left"));
       }
     })();
   };

@@ -22,6 +22,7 @@ export interface GrpcChannelOptions {
 }
 
 export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOptions): RpcChannel {
+  if (!endpoint.startsWith("unix:")) throw new Error(`not the address of a unix socket: ${endpoint}`);
   const client = new Client(endpoint, credentials.createInsecure(), {
     // grpc-go servers refuse odd authorities, such as a socket's path.
     "grpc.default_authority": "localhost",

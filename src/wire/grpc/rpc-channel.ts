@@ -41,4 +41,4 @@ export class RpcError extends Error {
 }
 
 /** The numbers of gRPC that are made on this side too. */
-export const RPC_CODE = { invalidArgument: 3, unimplemented: 12, internal: 13, unavailable: 14 } as const;
+export const RPC_CODE = { invalidArgument: 3, internal: 13, unavailable: 14 } as const;
