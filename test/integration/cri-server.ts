@@ -23,7 +23,7 @@ import {
 } from "@grpc/grpc-js";
 import { ImageService, RuntimeService } from "../../src/wire/cri/gen/api_pb.js";
 
-export interface CallSeen {
+interface CallSeen {
   /** Aborts when the client cancels. */
   readonly cancelled: AbortSignal;
   readonly authority: string;
