@@ -10,6 +10,8 @@ import { join } from "node:path";
 import { type TestContext, test } from "node:test";
 import type { RuntimeErrorCode } from "../../src/ports/runtime-error.ts";
 import { type CriOptions, connectCri } from "../../src/wire/cri/client.ts";
+import { RuntimeService } from "../../src/wire/cri/gen/api_pb.js";
+import { openGrpcChannel } from "../../src/wire/grpc/grpc-channel.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { failure, patient } from "../contract/runtime-world.ts";
@@ -216,6 +218,18 @@ test("a runtime without events says so: unimplemented", async (t) => {
     for await (const event of runtime.events(patient)) assert.fail(event.kind);
   })();
   await assert.rejects(reading, failure("GetContainerEvents", "unimplemented"));
+});
+
+test("a stream that failed before anyone read it is no empty stream", async (t) => {
+  const { endpoint } = await serveCri(t, { version: () => VERSION });
+  const channel = openGrpcChannel({ endpoint, messageBytesMax: 2 ** 20 });
+  t.after(() => channel.close());
+  const stream = channel.serverStream(RuntimeService.method.getContainerEvents, {}, patient);
+  await pause(100);
+  const reading = (async () => {
+    for await (const message of stream) assert.fail(message.containerId);
+  })();
+  await assert.rejects(reading, { name: "RpcError", code: 12 });
 });
 
 test("without a socket calls fail at once: unavailable; once there is one the next works within the back-off", async (t) => {
