@@ -123,10 +123,10 @@ async function follow(world: RuntimeWorld, t: TestContext): Promise<EventReader>
   })();
   end.catch(() => {}); // A case that cares awaits `end` itself.
   t.after(() => caller.abort(stopped));
-  while (seen.length === 0) {
+  await eventually(world, "the first event", async () => {
     await runSandbox(world, t);
-    await world.pass(50);
-  }
+    return seen.length > 0;
+  });
   const until = (wanted: (event: ContainerEvent) => boolean) =>
     eventually(world, "an event", async () => seen.some(wanted));
   return { seen, end, until };
