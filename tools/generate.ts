@@ -30,7 +30,9 @@ async function run(generator: Generator): Promise<void> {
 async function main(names: readonly string[]): Promise<void> {
   const unknown = names.filter((name) => !generators.some((generator) => generator.name === name));
   if (unknown.length > 0) {
-    throw new Error(`unknown: ${unknown.join(", ")}; there are: ${generators.map(({ name }) => name).join(", ")}`);
+    console.error(`unknown: ${unknown.join(", ")}; there are: ${generators.map(({ name }) => name).join(", ")}`);
+    process.exitCode = 2;
+    return;
   }
   for (const generator of generators) if (names.length === 0 || names.includes(generator.name)) await run(generator);
 }

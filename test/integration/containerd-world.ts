@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { assertNever } from "../../src/base/assert.ts";
 import { type CriOptions, connectCri } from "../../src/wire/cri/client.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
+import { exists } from "../cluster/cache.ts";
 import { startCluster } from "../cluster/cluster.ts";
 import { AGNHOST_IMAGE, BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { pause } from "../cluster/wait.ts";
@@ -55,8 +56,11 @@ export async function containerdWorld(): Promise<ContainerdWorld> {
     connect,
     readLog: (path) => readFile(path, "utf8"),
     renameLog: rename,
-    memoryLimitBytes: async ({ cgroupParent = "" }, id) =>
-      BigInt(await readFile(join("/sys/fs/cgroup/memory", cgroupParent, id, "memory.limit_in_bytes"), "utf8")),
+    memoryLimitBytes: async ({ cgroupParent = "" }, id) => {
+      const v1 = join("/sys/fs/cgroup/memory", cgroupParent, id, "memory.limit_in_bytes");
+      const v2 = join("/sys/fs/cgroup", cgroupParent, id, "memory.max");
+      return BigInt(await readFile((await exists(v1)) ? v1 : v2, "utf8"));
+    },
     kill: () => containerd.kill(),
     restart: () => containerd.restart(),
     pause: () => containerd.pause(),

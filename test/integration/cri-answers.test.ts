@@ -104,6 +104,18 @@ test("images, stats and metrics that cannot be true are left out and reported", 
   assert.equal(malformed.length, 8);
 });
 
+test("a label that is called __proto__ harms nobody", async (t) => {
+  const labels = Object.fromEntries([
+    ["__proto__", "x"],
+    ["app", "a"],
+  ]);
+  const { runtime } = await served(t, { listContainers: () => ({ containers: [container("c", { labels })] }) });
+  const [found] = await runtime.listContainers({}, patient);
+  assert.equal(found?.labels["app"], "a");
+  assert.equal(Object.getPrototypeOf(found?.labels), Object.prototype);
+  assert.ok(!("x" in {}));
+});
+
 test("events that cannot be true are left out and reported, and the stream goes on", async (t) => {
   const { runtime, malformed } = await served(t, {
     getContainerEvents: () =>

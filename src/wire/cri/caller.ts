@@ -103,8 +103,9 @@ export async function list<
   if (caller.streamLists && !unaryOnly.has(stream.name)) {
     const streamed = bounded(clock, stream.name, requestLimitMs, signal, async (s) => {
       const items: M[] = [];
-      for await (const part of channel.serverStream(stream, calls.streamRequest, s))
-        items.push(...calls.streamItems(part));
+      for await (const part of channel.serverStream(stream, calls.streamRequest, s)) {
+        for (const item of calls.streamItems(part)) items.push(item);
+      }
       return items;
     });
     try {
