@@ -7,10 +7,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Generator } from "./generate/generator.ts";
 import { protobufGenerators } from "./generate/protobuf.ts";
+import { inRepository } from "./repository.ts";
 
 export const generators: readonly Generator[] = [...protobufGenerators];
-
-export const repositoryRoot = join(import.meta.dirname, "..");
 
 async function run(generator: Generator): Promise<void> {
   const scratch = await mkdtemp(join(tmpdir(), "deckhand-generate-"));
@@ -18,7 +17,7 @@ async function run(generator: Generator): Promise<void> {
     const made = join(scratch, "made");
     await mkdir(made);
     await generator.make(made);
-    const output = join(repositoryRoot, generator.output);
+    const output = inRepository(generator.output);
     await rm(output, { recursive: true, force: true });
     await cp(made, output, { recursive: true });
     console.log(`${generator.name}: ${generator.output}`);

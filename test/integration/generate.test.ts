@@ -4,14 +4,15 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { generators, repositoryRoot } from "../../tools/generate.ts";
+import { generators } from "../../tools/generate.ts";
+import { inRepository } from "../../tools/repository.ts";
 
 for (const generator of generators) {
   test(`generating ${generator.name} anew makes exactly what is committed in ${generator.output}`, async (t) => {
     const scratch = await mkdtemp(join(tmpdir(), "deckhand-regenerate-"));
     t.after(() => rm(scratch, { recursive: true, force: true }));
     await generator.make(scratch);
-    const [committed, made] = [await tree(join(repositoryRoot, generator.output)), await tree(scratch)];
+    const [committed, made] = [await tree(inRepository(generator.output)), await tree(scratch)];
     assert.ok(made.size > 0, "the generator made nothing");
     assert.deepEqual([...committed.keys()], [...made.keys()]);
     for (const [name, text] of made) assert.ok(committed.get(name) === text, `${name} differs: run npm run generate`);
