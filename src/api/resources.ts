@@ -54,7 +54,11 @@ export const volumeAttachments: Resource<VolumeAttachment> = ofCluster(
   "volumeattachments",
 );
 
-export const resourceClaims: Resource<ResourceClaim> = inNamespace("resource.k8s.io", "ResourceClaim", "resourceclaims");
+export const resourceClaims: Resource<ResourceClaim> = inNamespace(
+  "resource.k8s.io",
+  "ResourceClaim",
+  "resourceclaims",
+);
 export const resourceSlices: Resource<ResourceSlice> = ofCluster("resource.k8s.io", "ResourceSlice", "resourceslices");
 
 export const certificateSigningRequests: Resource<CertificateSigningRequest> = ofCluster(

@@ -21,7 +21,8 @@ function printImports(module: string, own: readonly NamedType[]): string {
   const taken = new Map(own.map((type) => [type.name, module]));
   for (const { name, module: from } of foreign) {
     const before = taken.get(name);
-    if (before !== undefined && before !== from) throw new Error(`${module} names ${name} of both ${before} and ${from}`);
+    if (before !== undefined && before !== from)
+      throw new Error(`${module} names ${name} of both ${before} and ${from}`);
     taken.set(name, from);
   }
   return [...new Set(foreign.map((use) => use.module))]
@@ -42,4 +43,5 @@ function printType(type: NamedType): string {
 
 const printKey = (name: string) => (/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name));
 
-const byName = (a: Pick<TypeName, "name">, b: Pick<TypeName, "name">) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+const byName = (a: Pick<TypeName, "name">, b: Pick<TypeName, "name">) =>
+  a.name < b.name ? -1 : a.name > b.name ? 1 : 0;

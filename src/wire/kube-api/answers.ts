@@ -15,7 +15,7 @@ interface StatusBody {
 }
 
 export async function decodeBody(operation: string, head: ResponseHead, body: Buffer): Promise<Buffer> {
-  if (head["content-encoding"] !== "gzip") return body;
+  if (head.encoding !== "gzip") return body;
   try {
     return await unzip(body);
   } catch (cause) {
@@ -34,11 +34,10 @@ export function parseJson(operation: string, text: Buffer): unknown {
 
 /** An answer of 400 and above. Its body is a Status, or, from something in between, anything. */
 export function refusal(operation: string, head: ResponseHead, body: Buffer, wallMs: number): ApiError {
-  const httpStatus = head[":status"] ?? 0;
-  const retryAfterMs = parseRetryAfter(head["retry-after"], wallMs);
+  const retryAfterMs = parseRetryAfter(head.retryAfter, wallMs);
   const status = tryStatus(body);
-  if (status === undefined) return new ApiError(operation, httpStatus, "", excerpt(body), retryAfterMs);
-  return statusError(operation, status, httpStatus, retryAfterMs);
+  if (status === undefined) return new ApiError(operation, head.status, "", excerpt(body), retryAfterMs);
+  return statusError(operation, status, head.status, retryAfterMs);
 }
 
 /** An ERROR event of a watch. */

@@ -5,11 +5,12 @@
  * that. Heartbeats get an instance of their own, with a shorter deadline, so that they wait neither behind other requests in
  * the rate limit nor on a connection that is busy. `close` ends everything, and nothing of it stays.
  */
+
+import { assert } from "../../base/assert.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
-import { assert } from "../../base/assert.ts";
 import { type Connection, type Credentials, secureContextOf } from "./connection.ts";
 import { authenticatorFor } from "./credentials.ts";
 import { Requester } from "./requester.ts";

@@ -18,7 +18,6 @@ export type Credentials =
 
 /** Made once per set of credentials, since parsing a CA bundle for every connection is dear. */
 export function secureContextOf({ ca, credentials }: Pick<Connection, "ca" | "credentials">): SecureContext {
-  const own =
-    credentials.kind === "certificate" ? { cert: credentials.certificatePem, key: credentials.keyPem } : {};
+  const own = credentials.kind === "certificate" ? { cert: credentials.certificatePem, key: credentials.keyPem } : {};
   return createSecureContext({ ca, minVersion: "TLSv1.2", ...own });
 }

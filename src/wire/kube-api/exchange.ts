@@ -3,12 +3,16 @@
  * signal or by `cancel`, resets the stream. A body counts as complete only when the server ended it: a connection that broke in
  * mid-body is an error, however much arrived.
  */
-import { type ClientHttp2Stream, constants, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from "node:http2";
+import { type ClientHttp2Stream, constants } from "node:http2";
 import { ApiUnreachableError } from "../../ports/api-error.ts";
 import { UnseenRequestError } from "./retry.ts";
 import type { OpenStream } from "./session-pool.ts";
 
-export type ResponseHead = IncomingHttpHeaders & IncomingHttpStatusHeader;
+export interface ResponseHead {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly encoding: string | undefined;
+}
 
 /** Above this the stream is paused, and the server's flow control holds it back. */
 const BUFFER_BYTES_MAX = 2 ** 20;
@@ -57,7 +61,8 @@ export class Exchange {
 
   async body(signal: AbortSignal): Promise<Buffer> {
     const chunks: Buffer[] = [];
-    for (let chunk = await this.chunk(signal); chunk !== undefined; chunk = await this.chunk(signal)) chunks.push(chunk);
+    for (let chunk = await this.chunk(signal); chunk !== undefined; chunk = await this.chunk(signal))
+      chunks.push(chunk);
     return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
   }
 
@@ -70,7 +75,11 @@ export class Exchange {
     let failure: Error | undefined;
     stream.on("response", (head) => {
       this.#open.session.heard();
-      this.#head = head;
+      this.#head = {
+        status: head[":status"] ?? 0,
+        retryAfter: head["retry-after"],
+        encoding: head["content-encoding"],
+      };
       this.#wake();
     });
     stream.on("data", (chunk: Buffer) => {

@@ -18,7 +18,11 @@ export function operationName(
   return object === "" ? `${verb} ${kind}` : `${verb} ${kind} ${object}`;
 }
 
-export function collectionPath(operation: string, resource: Resource<ApiObject>, namespace: string | undefined): string {
+export function collectionPath(
+  operation: string,
+  resource: Resource<ApiObject>,
+  namespace: string | undefined,
+): string {
   const { group, version, plural, namespaced } = resource;
   const root = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
   if (namespace === undefined || namespace === "") return `${root}/${plural}`;

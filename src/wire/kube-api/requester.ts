@@ -134,7 +134,7 @@ export class Requester {
     const exchange = new Exchange(request.operation, open, body);
     try {
       const head = await exchange.head(signal);
-      if ((head[":status"] ?? 0) < 300) return await read(exchange, head, signal);
+      if (head.status < 300) return await read(exchange, head, signal);
       const answer = await exchange.body(signal);
       progress.unanswered = false;
       throw refusal(request.operation, head, answer, clock.wallMs());

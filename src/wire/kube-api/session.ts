@@ -8,6 +8,7 @@ import {
   connect,
   constants,
   type OutgoingHttpHeaders,
+  type Settings,
 } from "node:http2";
 import type { SecureContext } from "node:tls";
 import type { Clock } from "../../ports/clock.ts";
@@ -57,7 +58,7 @@ export class Session {
       this.destroy(new Error(`no connection within ${options.connectLimitMs} ms`)),
     );
     http2.on("connect", () => http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
-    http2.on("remoteSettings", ({ maxConcurrentStreams }) => {
+    http2.on("remoteSettings", ({ maxConcurrentStreams }: Settings) => {
       this.#streamsMax = maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
       if (this.#state !== "connecting") return;
       cancelLimit();
@@ -65,7 +66,7 @@ export class Session {
       this.#heartbeat = this.#startHeartbeat(options);
       openUp();
     });
-    http2.on("goaway", (_code, lastStreamId) => {
+    http2.on("goaway", (_code: number, lastStreamId: number) => {
       this.#lastStreamId = lastStreamId;
       this.drain();
     });
@@ -115,9 +116,7 @@ export class Session {
   /** Whether the server said that it never looked at this stream. */
   neverSaw(stream: ClientHttp2Stream): boolean {
     return (
-      stream.id === undefined ||
-      stream.id > this.#lastStreamId ||
-      stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+      stream.id === undefined || stream.id > this.#lastStreamId || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
     );
   }
 

@@ -70,8 +70,7 @@ export function apiServerOver(requester: Requester, root: string, random: Random
 
     create: async (resource, object, signal) => call(createRequest(resource, object), signal),
     update: async (resource, object, options, signal) => call(updateRequest(resource, object, options), signal),
-    patch: async (resource, name, patch, options, signal) =>
-      call(patchRequest(resource, name, patch, options), signal),
+    patch: async (resource, name, patch, options, signal) => call(patchRequest(resource, name, patch, options), signal),
 
     async delete(resource, name, options, signal) {
       const request = deleteRequest(resource, name, options);
