@@ -15,7 +15,7 @@ import { type Connection, type Credentials, secureContextOf } from "./connection
 import { authenticatorFor } from "./credentials.ts";
 import { Requester } from "./requester.ts";
 import { SessionPool } from "./session-pool.ts";
-import { apiServerOver } from "./verbs.ts";
+import { apiServerOver, type WatchSeconds } from "./verbs.ts";
 
 export interface KubeApiOptions {
   readonly connection: Connection;
@@ -28,6 +28,7 @@ export interface KubeApiOptions {
   readonly burst?: number;
   /** How often a call is tried again that the server refused with "later", or never looked at. */
   readonly retriesMax?: number;
+  readonly watchSeconds?: WatchSeconds;
   readonly connectLimitMs?: number;
   /** A silence of this length is broken by a ping ... */
   readonly pingEveryMs?: number;
@@ -70,8 +71,9 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
     retriesMax: options.retriesMax ?? 3,
     closing: closing.signal,
   });
+  const watchSeconds = options.watchSeconds ?? { min: 300, max: 600 };
   return {
-    ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random),
+    ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random, watchSeconds),
     replaceCredentials(next) {
       const old = credentials;
       credentials = next;
