@@ -134,6 +134,7 @@ export class ProxyConnection {
 
 export class TcpProxy {
   readonly #target: { readonly host: string; readonly port: number };
+  readonly #host: string;
   readonly #connections = new Set<ProxyConnection>();
   #server: Server | undefined;
   #port = 0;
@@ -141,23 +142,20 @@ export class TcpProxy {
   /** How many connections were ever made. */
   accepted = 0;
 
-  private constructor(target: { readonly host: string; readonly port: number }) {
+  private constructor(target: { readonly host: string; readonly port: number }, host: string) {
     this.#target = target;
+    this.#host = host;
   }
 
-  static async start(targetUrl: string): Promise<TcpProxy> {
+  static async start(targetUrl: string, host = "127.0.0.1"): Promise<TcpProxy> {
     const { hostname, port } = new URL(targetUrl);
-    const proxy = new TcpProxy({ host: hostname, port: Number(port) });
+    const proxy = new TcpProxy({ host: hostname, port: Number(port) }, host);
     await proxy.listen();
     return proxy;
   }
 
   get url(): string {
-    return `https://127.0.0.1:${this.#port}`;
-  }
-
-  get port(): number {
-    return this.#port;
+    return `https://${this.#host}:${this.#port}`;
   }
 
   get connections(): readonly ProxyConnection[] {
@@ -193,7 +191,7 @@ export class TcpProxy {
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once("error", reject);
-      server.listen(this.#port, "127.0.0.1", resolve);
+      server.listen(this.#port, this.#host, resolve);
     });
     const address = server.address();
     if (address !== null && typeof address === "object") this.#port = address.port;

@@ -57,11 +57,11 @@ export class Session {
     const cancelLimit = options.clock.after(options.connectLimitMs, () =>
       this.destroy(new Error(`no connection within ${options.connectLimitMs} ms`)),
     );
-    http2.on("connect", () => http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
     http2.on("remoteSettings", ({ maxConcurrentStreams }: Settings) => {
       this.#streamsMax = maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
       if (this.#state !== "connecting") return;
       cancelLimit();
+      http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
       this.#state = "open";
       this.#heartbeat = this.#startHeartbeat(options);
       openUp();
@@ -147,17 +147,22 @@ export class Session {
     if (this.#state === "draining" && this.#streamsOpen === 0) this.#http2.destroy();
   }
 
+  #ping(answered: () => void): void {
+    const callback = (error: Error | null) => {
+      if (error === null) answered();
+    };
+    if (this.#http2.destroyed) return;
+    // After a GOAWAY Node sends no more pings, though a watch may stay for minutes. Settings must be answered as well.
+    if (this.#http2.closed) this.#http2.settings({}, callback);
+    else this.#http2.ping(callback);
+  }
+
   #startHeartbeat({ clock, pingEveryMs, pingLimitMs }: SessionOptions): Heartbeat {
     return new Heartbeat({
       clock,
       everyMs: pingEveryMs,
       limitMs: pingLimitMs,
-      ping: (answered) => {
-        if (this.#http2.destroyed) return;
-        this.#http2.ping((error) => {
-          if (error === null) answered();
-        });
-      },
+      ping: (answered) => this.#ping(answered),
       onDead: (silentMs) => this.destroy(new Error(`the connection was silent for ${Math.round(silentMs)} ms`)),
     });
   }
