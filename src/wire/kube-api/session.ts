@@ -28,6 +28,8 @@ const STREAM_WINDOW_BYTES = 2 ** 20;
 const CONNECTION_WINDOW_BYTES = 2 ** 24;
 /** Node refuses new streams above this, counting what is queued to be sent: a hundred objects of the largest size fit. */
 const SESSION_MEMORY_MB = 256;
+/** Stream numbers end at 2^31 and are never used twice: long before that, another connection takes over. */
+const STREAMS_EVER_MAX = 2 ** 20;
 
 export class Session {
   /** Resolves when requests can be sent; rejects when it broke before that. */
@@ -37,6 +39,7 @@ export class Session {
   #heartbeat: Heartbeat | undefined;
   #state: "connecting" | "open" | "draining" | "ended" = "connecting";
   #streamsOpen = 0;
+  #streamsEver = 0;
   #streamsMax = 0;
   #failure: Error | undefined;
   #lastStreamId = Number.POSITIVE_INFINITY;
@@ -106,6 +109,8 @@ export class Session {
   request(headers: OutgoingHttpHeaders, endStream: boolean): ClientHttp2Stream {
     const stream = this.#http2.request(headers, { endStream });
     this.#streamsOpen += 1;
+    this.#streamsEver += 1;
+    if (this.#streamsEver === STREAMS_EVER_MAX) this.drain();
     stream.once("close", () => {
       this.#streamsOpen -= 1;
       this.#endIfDrained();
