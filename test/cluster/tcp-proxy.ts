@@ -5,7 +5,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { setImmediate, setTimeout } from "node:timers/promises";
 
-export type Fault =
+type Fault =
   | { readonly kind: "pass" }
   /** Each piece arrives this much later. */
   | { readonly kind: "delay"; readonly delayMs: number }

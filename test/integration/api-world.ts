@@ -31,7 +31,7 @@ export async function clientOf(cluster: Cluster, options: ClientOptions = {}): P
   });
 }
 
-export const adminOf = (cluster: Cluster) => certificate(cluster.api.adminCertFile, cluster.api.adminKeyFile);
+const adminOf = (cluster: Cluster) => certificate(cluster.api.adminCertFile, cluster.api.adminKeyFile);
 
 export async function identityOf(cluster: Cluster, user: string, groups: readonly string[]): Promise<Credentials> {
   const { certFile, keyFile } = await cluster.api.clientCertificate(user, groups);

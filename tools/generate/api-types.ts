@@ -60,7 +60,7 @@ const wanted: readonly Wanted[] = [
   },
 ];
 
-export interface OpenApiServer {
+interface OpenApiServer {
   readonly url: string;
   readonly caFile: string;
   readonly adminCertFile: string;
@@ -86,7 +86,7 @@ export async function generateApiTypesFromCluster(outputRoot: string): Promise<v
   }
 }
 
-export async function generateApiTypes(server: OpenApiServer, outputRoot: string): Promise<void> {
+async function generateApiTypes(server: OpenApiServer, outputRoot: string): Promise<void> {
   const fetchJson = await jsonFetcher(server);
   const index = (await fetchJson("/openapi/v3")) as {
     readonly paths: Readonly<Record<string, { readonly serverRelativeURL: string } | undefined>>;

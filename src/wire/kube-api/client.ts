@@ -13,7 +13,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { type Connection, type Credentials, secureContextOf } from "./connection.ts";
 import { authenticatorFor } from "./credentials.ts";
-import { Requester } from "./requester.ts";
+import { ClosedError, Requester } from "./requester.ts";
 import { SessionPool } from "./session-pool.ts";
 import { apiServerOver, type WatchSeconds } from "./verbs.ts";
 
@@ -81,7 +81,7 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
       if (!sameOnTheConnection(old, next)) pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
     },
     async close() {
-      closing.abort(new Error("the client was closed"));
+      closing.abort(new ClosedError());
       await pool.close();
     },
     get sessionsOpen() {
