@@ -1,25 +1,30 @@
-/** The committed generated sources are what the generators make of the pinned parts. */
+/** What is committed as generated code is what the generators make from their pinned inputs. */
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
-import { generateApiTypesFromCluster } from "../../tools/generate/api-types.ts";
+import { generators, repositoryRoot } from "../../tools/generate.ts";
 
-async function textsBelow(folder: string): Promise<ReadonlyMap<string, string>> {
-  const names = (await readdir(folder)).toSorted();
-  return new Map(
-    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), "utf8")] as const)),
-  );
+for (const generator of generators) {
+  test(`generating ${generator.name} anew makes exactly what is committed in ${generator.output}`, async (t) => {
+    const scratch = await mkdtemp(join(tmpdir(), "deckhand-regenerate-"));
+    t.after(() => rm(scratch, { recursive: true, force: true }));
+    await generator.make(scratch);
+    const [committed, made] = [await tree(join(repositoryRoot, generator.output)), await tree(scratch)];
+    assert.ok(made.size > 0, "the generator made nothing");
+    assert.deepEqual([...committed.keys()], [...made.keys()]);
+    for (const [name, text] of made) assert.ok(committed.get(name) === text, `${name} differs: run npm run generate`);
+  });
 }
 
-void test("the API's types, made anew from the running server, are the committed ones", async (t) => {
-  const root = await mkdtemp(join(tmpdir(), "deckhand-generate-"));
-  t.after(() => rm(root, { recursive: true }));
-  await generateApiTypesFromCluster(root);
-  const committed = await textsBelow(join(import.meta.dirname, "../../src/api/gen"));
-  assert.deepEqual(await textsBelow(join(root, "src/api/gen")), committed);
-  for (const [name, text] of committed) {
-    assert.ok(!/\/\*|\bfunction\b|\bconst\b/.test(text), `${name} holds more than names and shapes`);
-  }
-});
+async function tree(folder: string): Promise<ReadonlyMap<string, string>> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const names = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const sorted = names.sort();
+  return new Map(
+    await Promise.all(
+      sorted.map(async (name) => [name.slice(folder.length + 1), await readFile(name, "utf8")] as const),
+    ),
+  );
+}
