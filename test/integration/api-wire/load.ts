@@ -169,7 +169,7 @@ function turnCases(cluster: ClusterOf): void {
       Promise.all(Array.from({ length: 150 }, () => api.get(namespaces, { name: "default" }, forever))),
     );
     figure("150 requests at 50/s, burst 100", Math.round(tookMs), "ms");
-    assert.ok(tookMs > 950 && tookMs < 1800, `${tookMs} ms`);
+    assert.ok(tookMs > 950 && tookMs < 2500, `${tookMs} ms`);
   });
 
   void test("a client of its own is not held up by another's queue", async (t) => {
@@ -188,7 +188,7 @@ function turnCases(cluster: ClusterOf): void {
     const api = await clientFor(t, cluster(), { requestsPerSecond: 0.1, burst: 1, requestLimitMs: 300 });
     await api.get(namespaces, { name: "default" }, forever);
     const { tookMs, outcome } = await timed(() => api.get(namespaces, { name: "default" }, forever));
-    assert.ok(tookMs > 290 && tookMs < 600, `${tookMs} ms`);
+    assert.ok(tookMs > 290 && tookMs < 1000, `${tookMs} ms`);
     assertUnreachable(outcome, { mayHaveHappened: false });
   });
 }
