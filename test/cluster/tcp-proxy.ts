@@ -187,6 +187,7 @@ export class TcpProxy {
 
   /** On the same port as before. */
   async listen(): Promise<void> {
+    if (this.#server !== undefined) return;
     const server = createServer({ allowHalfOpen: true }, (client) => this.#accept(client));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {

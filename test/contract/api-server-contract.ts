@@ -24,9 +24,10 @@ export function apiServerContract(name: string, open: () => Promise<OpenApiWorld
       opened = await open();
     });
     after(() => opened?.close());
-    void suite("reads", () => readCases(world));
-    void suite("writes", () => writeCases(world));
-    void suite("questions", () => questionCases(world));
-    void suite("watches", () => watchCases(world));
+    const timeout = 120_000;
+    void suite("reads", { timeout }, () => readCases(world));
+    void suite("writes", { timeout }, () => writeCases(world));
+    void suite("questions", { timeout }, () => questionCases(world));
+    void suite("watches", { timeout }, () => watchCases(world));
   });
 }

@@ -1,6 +1,7 @@
 /** The API wire's own suite: identities, load, a network that misbehaves, a server that dies. All on the real kube-apiserver. */
 import { after, before, suite } from "node:test";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { chaosCases } from "./api-wire/chaos.ts";
 import { faultCases } from "./api-wire/faults.ts";
 import { identityCases } from "./api-wire/identity.ts";
 import { leakCases } from "./api-wire/leaks.ts";
@@ -19,9 +20,12 @@ before(async () => {
 });
 after(() => started?.down());
 
-void suite("identity", () => identityCases(cluster));
-void suite("load", () => loadCases(cluster));
-void suite("faults", { concurrency: true }, () => faultCases(cluster));
-void suite("retries", { concurrency: true }, () => retryCases(cluster));
-void suite("leaks", () => leakCases(cluster));
-void suite("server death", () => serverDeathCases(cluster));
+/** No case may wait without an end. */
+const timeout = 180_000;
+void suite("identity", { timeout }, () => identityCases(cluster));
+void suite("load", { timeout }, () => loadCases(cluster));
+void suite("faults", { timeout, concurrency: true }, () => faultCases(cluster));
+void suite("retries", { timeout, concurrency: true }, () => retryCases(cluster));
+void suite("chaos", { timeout }, () => chaosCases(cluster));
+void suite("leaks", { timeout }, () => leakCases(cluster));
+void suite("server death", { timeout }, () => serverDeathCases(cluster));

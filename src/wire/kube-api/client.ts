@@ -75,10 +75,12 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
   return {
     ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random, watchSeconds),
     replaceCredentials(next) {
-      const old = credentials;
+      // What can be refused comes first, so that a broken key leaves everything as it was.
+      if (!sameOnTheConnection(credentials, next)) {
+        pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
+      }
       credentials = next;
       authenticator = authenticatorFor(next, clock);
-      if (!sameOnTheConnection(old, next)) pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
     },
     async close() {
       closing.abort(new ClosedError());

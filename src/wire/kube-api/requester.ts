@@ -14,7 +14,7 @@ import type { Random } from "../../ports/random.ts";
 import { decodeBody, refusal } from "./answers.ts";
 import type { Authenticator } from "./credentials.ts";
 import { Exchange, type ResponseHead } from "./exchange.ts";
-import { retryWaitMs } from "./retry.ts";
+import { retryWaitMs, UnseenRequestError } from "./retry.ts";
 import type { Session } from "./session.ts";
 import type { SessionPool } from "./session-pool.ts";
 
@@ -144,6 +144,7 @@ export class Requester {
       progress.unanswered = false;
       throw refusal(request.operation, head, answer, clock.wallMs());
     } catch (error) {
+      if (error instanceof UnseenRequestError) progress.unanswered = false;
       exchange.cancel();
       throw error;
     }

@@ -1,5 +1,6 @@
 /** The verbs of the ApiServer port as HTTP requests. */
 import type { ApiObject, Resource } from "../../api/resource.ts";
+import { assert } from "../../base/assert.ts";
 import type {
   ApiServer,
   DeleteOptions,
@@ -118,6 +119,7 @@ function createRequest(resource: Resource<ApiObject>, object: ApiObject): ApiReq
   const { name, namespace } = object.metadata ?? {};
   const target = { ...(name === undefined ? {} : { name }), ...(namespace === undefined ? {} : { namespace }) };
   const operation = operationName("CREATE", resource, target);
+  assert(!resource.namespaced || namespace !== undefined, `${operation}: which namespace?`);
   const path = collectionPath(operation, resource, namespace);
   return { operation, method: "POST", path, contentType: JSON_TYPE, body: typed(resource, object) };
 }

@@ -172,6 +172,12 @@ function swapCases(cluster: ClusterOf): void {
     await waitUntil("the replaced connections to end", 2000, () => Promise.resolve(api.sessionsOpen === 1));
   });
 
+  void test("credentials that cannot be read are refused, and the old ones go on", async (t) => {
+    const api = await clientFor(t, cluster(), { credentials: await identityOf(cluster(), "frank", []) });
+    assert.throws(() => api.replaceCredentials({ kind: "certificate", certificatePem: "no", keyPem: "key" }));
+    assert.equal(await whoAmI(api), "frank");
+  });
+
   void test("from a certificate to a token and back", async (t) => {
     const admin = await clientFor(t, cluster());
     const ns = await newNamespace(admin);
