@@ -5,11 +5,12 @@
 import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { apiTypes } from "./generate/api-types.ts";
 import type { Generator } from "./generate/generator.ts";
 import { protobufGenerators } from "./generate/protobuf.ts";
 import { inRepository } from "./repository.ts";
 
-export const generators: readonly Generator[] = [...protobufGenerators];
+export const generators: readonly Generator[] = [apiTypes, ...protobufGenerators];
 
 async function run(generator: Generator): Promise<void> {
   const scratch = await mkdtemp(join(tmpdir(), "deckhand-generate-"));

@@ -7,6 +7,8 @@
  */
 import type { ApiObject, Resource } from "../api/resource.ts";
 
+export type { ApiObject, Resource };
+
 export interface ObjectName {
   readonly name: string;
   /** Left out for cluster-scoped kinds. */

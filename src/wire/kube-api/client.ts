@@ -1,0 +1,102 @@
+/**
+ * The API server over HTTP/2 and JSON.
+ *
+ * An instance is cheap: it holds no connection until the first request, and one per hundred or so requests at a time after
+ * that. Heartbeats get an instance of their own, with a shorter deadline, so that they wait neither behind other requests in
+ * the rate limit nor on a connection that is busy. `close` ends everything, and nothing of it stays.
+ */
+
+import { assert } from "../../base/assert.ts";
+import { TokenBucket } from "../../concurrency/token-bucket.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import { type Connection, type Credentials, secureContextOf } from "./connection.ts";
+import { authenticatorFor } from "./credentials.ts";
+import { ClosedError, Requester } from "./requester.ts";
+import { SessionPool } from "./session-pool.ts";
+import { apiServerOver, type WatchSeconds } from "./verbs.ts";
+
+export interface KubeApiOptions {
+  readonly connection: Connection;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly userAgent?: string;
+  /** How long a call may take, its turns in the rate limit and its retries included. For a watch: until it is open. */
+  readonly requestLimitMs?: number;
+  readonly requestsPerSecond?: number;
+  readonly burst?: number;
+  /** How often a call is tried again that the server refused with "later", or never looked at. */
+  readonly retriesMax?: number;
+  readonly watchSeconds?: WatchSeconds;
+  readonly connectLimitMs?: number;
+  /** A silence of this length is broken by a ping ... */
+  readonly pingEveryMs?: number;
+  /** ... and a connection that leaves one unanswered for this long is given up. */
+  readonly pingLimitMs?: number;
+}
+
+export interface KubeApi extends ApiServer {
+  /** From now on. Watches and requests that are open finish as they began. */
+  replaceCredentials(credentials: Credentials): void;
+  /** Rejects what is under way and resolves when every connection is gone. */
+  close(): Promise<void>;
+  readonly sessionsOpen: number;
+  readonly streamsOpen: number;
+}
+
+export function createKubeApi(options: KubeApiOptions): KubeApi {
+  const { connection, clock, random } = options;
+  const url = new URL(connection.url);
+  assert(url.protocol === "https:", `the API server is spoken to over https only, not ${connection.url}`);
+  let credentials = connection.credentials;
+  let authenticator = authenticatorFor(credentials, clock);
+  const closing = new AbortController();
+  const pool = new SessionPool({
+    url: url.origin,
+    secureContext: secureContextOf(connection),
+    clock,
+    connectLimitMs: options.connectLimitMs ?? 10_000,
+    pingEveryMs: options.pingEveryMs ?? 10_000,
+    pingLimitMs: options.pingLimitMs ?? 10_000,
+  });
+  const requester = new Requester({
+    clock,
+    random,
+    pool,
+    bucket: new TokenBucket(clock, { perSecond: options.requestsPerSecond ?? 50, burst: options.burst ?? 100 }),
+    authenticator: () => authenticator,
+    userAgent: options.userAgent ?? "deckhand",
+    limitMs: options.requestLimitMs ?? 30_000,
+    retriesMax: options.retriesMax ?? 3,
+    closing: closing.signal,
+  });
+  const watchSeconds = options.watchSeconds ?? { min: 300, max: 600 };
+  return {
+    ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random, watchSeconds),
+    replaceCredentials(next) {
+      // What can be refused comes first, so that a broken key leaves everything as it was.
+      if (!sameOnTheConnection(credentials, next)) {
+        pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
+      }
+      credentials = next;
+      authenticator = authenticatorFor(next, clock);
+    },
+    async close() {
+      closing.abort(new ClosedError());
+      await pool.close();
+    },
+    get sessionsOpen() {
+      return pool.sessionsOpen;
+    },
+    get streamsOpen() {
+      return pool.streamsOpen;
+    },
+  };
+}
+
+/** A token goes with each request; only a certificate belongs to the connection. */
+function sameOnTheConnection(a: Credentials, b: Credentials): boolean {
+  if (a.kind !== "certificate" || b.kind !== "certificate") return a.kind !== "certificate" && b.kind !== "certificate";
+  return a.certificatePem === b.certificatePem && a.keyPem === b.keyPem;
+}

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rename, rm, utimes, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { VirtualClock } from "../../../sim/virtual-clock.ts";
+import { authenticatorFor } from "./credentials.ts";
+
+async function tokenFile(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), "deckhand-token-"));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, "token");
+  await writeFile(path, "one\n");
+  const clock = new VirtualClock();
+  return { path, clock, authenticator: authenticatorFor({ kind: "tokenFile", path }, clock) };
+}
+
+void test("a replaced token file is read within a second", async (t) => {
+  const { path, clock, authenticator } = await tokenFile(t);
+  assert.equal(await authenticator.authorization(), "Bearer one");
+  await writeFile(`${path}.new`, "two");
+  await rename(`${path}.new`, path);
+  assert.equal(await authenticator.authorization(), "Bearer one");
+  await clock.advance(1000);
+  assert.equal(await authenticator.authorization(), "Bearer two");
+});
+
+void test("a change that the file's size and times do not show is read within a minute", async (t) => {
+  const { path, clock, authenticator } = await tokenFile(t);
+  await utimes(path, 1, 1);
+  await authenticator.authorization();
+  await writeFile(path, "uno\n");
+  await utimes(path, 1, 1);
+  await clock.advance(59_000);
+  assert.equal(await authenticator.authorization(), "Bearer one");
+  await clock.advance(1000);
+  assert.equal(await authenticator.authorization(), "Bearer uno");
+});
+
+void test("a file that is missing for a moment does not stop us; refused by the server, the failure shows", async (t) => {
+  const { path, clock, authenticator } = await tokenFile(t);
+  await authenticator.authorization();
+  await rm(path);
+  await clock.advance(5000);
+  assert.equal(await authenticator.authorization(), "Bearer one");
+  await assert.rejects(authenticator.renew(), { code: "ENOENT" });
+  await writeFile(path, "two");
+  assert.equal(await authenticator.renew(), true);
+  assert.equal(await authenticator.renew(), false);
+});
+
+void test("an empty or missing token file is an error from the start", async (t) => {
+  const { path, clock } = await tokenFile(t);
+  await writeFile(path, "\n");
+  await assert.rejects(authenticatorFor({ kind: "tokenFile", path }, clock).authorization(), /is empty/);
+  await rm(path);
+  await assert.rejects(authenticatorFor({ kind: "tokenFile", path }, clock).authorization(), { code: "ENOENT" });
+});

@@ -1,0 +1,92 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { VirtualClock } from "../../../sim/virtual-clock.ts";
+import { Heartbeat } from "./heartbeat.ts";
+
+/** A clock whose process can stand still: time passes, and what became due meanwhile fires late. */
+class StallingClock extends VirtualClock {
+  stalledMs = 0;
+
+  override monotonicMs(): number {
+    return super.monotonicMs() + this.stalledMs;
+  }
+}
+
+function start() {
+  const clock = new StallingClock();
+  const pings: (() => void)[] = [];
+  const deadAtMs: number[] = [];
+  const heartbeat = new Heartbeat({
+    clock,
+    everyMs: 10_000,
+    limitMs: 10_000,
+    ping: (answered) => pings.push(answered),
+    onDead: () => deadAtMs.push(clock.monotonicMs()),
+  });
+  return { clock, pings, deadAtMs, heartbeat };
+}
+
+void test("a link that dies right after it was heard is found within the sum of pause and limit", async () => {
+  const { clock, deadAtMs } = start();
+  await clock.advance(60_000);
+  assert.deepEqual([deadAtMs, clock.pending], [[20_000], 0]);
+});
+
+void test("answered pings keep it alive, one per pause", async () => {
+  const { clock, pings, deadAtMs } = start();
+  for (let turn = 1; turn <= 6; turn += 1) {
+    await clock.advance(10_000);
+    assert.equal(pings.length, turn);
+    pings.at(-1)?.();
+  }
+  assert.deepEqual(deadAtMs, []);
+});
+
+void test("traffic counts as life: no ping while there is some, and no death while an answer is slow", async () => {
+  const { clock, pings, deadAtMs, heartbeat } = start();
+  for (let second = 0; second < 60; second += 1) {
+    await clock.advance(1000);
+    heartbeat.heard();
+  }
+  assert.equal(pings.length, 0);
+  await clock.advance(10_000); // A ping goes out, and only other traffic comes back for a while.
+  for (let second = 0; second < 30; second += 1) {
+    await clock.advance(1000);
+    heartbeat.heard();
+  }
+  assert.deepEqual([pings.length, deadAtMs], [1, []]);
+  await clock.advance(10_000);
+  assert.deepEqual(deadAtMs, [110_000]);
+});
+
+void test("doubt asks at once and lasts until something is heard", async () => {
+  const { clock, pings, deadAtMs, heartbeat } = start();
+  await clock.advance(3000);
+  heartbeat.doubt();
+  heartbeat.doubt();
+  assert.deepEqual([pings.length, heartbeat.doubted], [1, true]);
+  pings[0]?.();
+  assert.equal(heartbeat.doubted, false);
+  heartbeat.doubt();
+  await clock.advance(10_000);
+  assert.deepEqual([deadAtMs, heartbeat.doubted], [[13_000], true]);
+});
+
+void test("when our own process stood still, the answer gets another chance to be read", async () => {
+  const { clock, pings, deadAtMs } = start();
+  await clock.advance(10_000);
+  clock.stalledMs = 60_000;
+  await clock.advance(15_000);
+  assert.deepEqual(deadAtMs, []);
+  pings[0]?.();
+  await clock.advance(9000);
+  assert.deepEqual(deadAtMs, []);
+});
+
+void test("stopped, it holds no timer and asks no more", async () => {
+  const { clock, pings, heartbeat } = start();
+  heartbeat.stop();
+  heartbeat.doubt();
+  await clock.advance(60_000);
+  assert.deepEqual([pings.length, clock.pending], [0, 0]);
+});

@@ -1,0 +1,176 @@
+/**
+ * Sends one request to its end: waits for its turn under the rate limit, tries again what certainly had no effect, and keeps
+ * the deadline, which covers all of that. What it rejects with is what the port promises.
+ */
+import type { OutgoingHttpHeaders } from "node:http2";
+import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
+import { linkSignals } from "../../concurrency/link-signals.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import type { TokenBucket } from "../../concurrency/token-bucket.ts";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import { decodeBody, refusal } from "./answers.ts";
+import type { Authenticator } from "./credentials.ts";
+import { Exchange, type ResponseHead } from "./exchange.ts";
+import { retryWaitMs, UnseenRequestError } from "./retry.ts";
+import type { Session } from "./session.ts";
+import type { SessionPool } from "./session-pool.ts";
+
+export interface ApiRequest {
+  /** How errors name it. */
+  readonly operation: string;
+  readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+  readonly path: string;
+  readonly contentType?: string;
+  readonly body?: unknown;
+  readonly acceptGzip?: boolean;
+}
+
+export interface RequesterOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly pool: SessionPool;
+  readonly bucket: TokenBucket;
+  readonly authenticator: () => Authenticator;
+  readonly userAgent: string;
+  readonly limitMs: number;
+  readonly retriesMax: number;
+  /** Aborts with a `ClosedError` when the client is closed. */
+  readonly closing: AbortSignal;
+}
+
+export class ClosedError extends Error {
+  override readonly name = "ClosedError";
+  constructor() {
+    super("the client was closed");
+  }
+}
+
+/** What is known of a call while it runs, for the truth about it when it ends without an answer. */
+interface Progress {
+  session: Session | undefined;
+  unanswered: boolean;
+}
+
+type Read<T> = (exchange: Exchange, head: ResponseHead, signal: AbortSignal) => Promise<T>;
+
+export class Requester {
+  readonly #options: RequesterOptions;
+
+  constructor(options: RequesterOptions) {
+    this.#options = options;
+  }
+
+  /** The whole body of a success. */
+  send(request: ApiRequest, signal: AbortSignal): Promise<Buffer> {
+    return this.#inTime(request, signal, async (exchange, head, signal) =>
+      decodeBody(request.operation, head, await exchange.body(signal)),
+    );
+  }
+
+  /** A success whose body is yet to be read. The deadline covers its beginning; the caller cancels it in the end. */
+  open(request: ApiRequest, signal: AbortSignal): Promise<Exchange> {
+    return this.#inTime(request, signal, (exchange) => Promise.resolve(exchange));
+  }
+
+  async #inTime<T>(request: ApiRequest, signal: AbortSignal, read: Read<T>): Promise<T> {
+    const { clock, limitMs, closing } = this.#options;
+    const progress: Progress = { session: undefined, unanswered: false };
+    const deadlineMs = clock.monotonicMs() + limitMs;
+    using linked = linkSignals(signal, closing);
+    try {
+      return await withDeadline(clock, limitMs, linked.signal, (signal) =>
+        this.#untilDone(request, read, progress, deadlineMs, signal),
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      if (error instanceof DeadlineError) progress.session?.doubt();
+      else if (!(error instanceof ClosedError)) throw error;
+      throw new ApiUnreachableError(request.operation, error.message, progress.unanswered, { cause: error });
+    }
+  }
+
+  async #untilDone<T>(
+    request: ApiRequest,
+    read: Read<T>,
+    progress: Progress,
+    deadlineMs: number,
+    signal: AbortSignal,
+  ): Promise<T> {
+    const { clock, random, retriesMax, authenticator } = this.#options;
+    let renewed = false;
+    for (let retries = 0; ; retries += 1) {
+      try {
+        return await this.#attempt(request, read, progress, signal);
+      } catch (error) {
+        if (signal.aborted) throw error;
+        if (error instanceof ApiError && error.status === 401 && !renewed) {
+          renewed = true;
+          if (await this.#renewed(authenticator(), error)) continue;
+        }
+        const waitMs = retryWaitMs(error, random.fraction());
+        if (waitMs === undefined || retries >= retriesMax) throw error;
+        if (clock.monotonicMs() + waitMs >= deadlineMs) throw error;
+        await sleep(clock, waitMs, signal);
+      }
+    }
+  }
+
+  async #renewed(authenticator: Authenticator, refused: ApiError): Promise<boolean> {
+    try {
+      return await authenticator.renew();
+    } catch (cause) {
+      refused.cause = cause;
+      return false;
+    }
+  }
+
+  async #attempt<T>(request: ApiRequest, read: Read<T>, progress: Progress, signal: AbortSignal): Promise<T> {
+    const { clock, pool, bucket } = this.#options;
+    await bucket.take(signal);
+    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
+    const open = await this.#unsent(request, signal, async () =>
+      pool.open(await this.#headers(request, signal), body === undefined, signal),
+    );
+    progress.session = open.session;
+    progress.unanswered = true;
+    const exchange = new Exchange(request.operation, open, body);
+    try {
+      const head = await exchange.head(signal);
+      if (head.status < 300) return await read(exchange, head, signal);
+      const answer = await exchange.body(signal);
+      progress.unanswered = false;
+      throw refusal(request.operation, head, answer, clock.wallMs());
+    } catch (error) {
+      if (error instanceof UnseenRequestError) progress.unanswered = false;
+      exchange.cancel();
+      throw error;
+    }
+  }
+
+  /** Whatever fails in here failed before anything was sent. */
+  async #unsent<T>(request: ApiRequest, signal: AbortSignal, step: () => Promise<T>): Promise<T> {
+    try {
+      return await step();
+    } catch (cause) {
+      signal.throwIfAborted();
+      const detail = cause instanceof Error ? cause.message : String(cause);
+      throw new ApiUnreachableError(request.operation, detail, false, { cause });
+    }
+  }
+
+  async #headers(request: ApiRequest, signal: AbortSignal): Promise<OutgoingHttpHeaders> {
+    const authorization = await unlessAborted(this.#options.authenticator().authorization(), signal);
+    return {
+      ":method": request.method,
+      ":path": request.path,
+      accept: "application/json",
+      "user-agent": this.#options.userAgent,
+      ...(request.acceptGzip === true ? { "accept-encoding": "gzip" } : {}),
+      ...(request.contentType === undefined ? {} : { "content-type": request.contentType }),
+      ...(authorization === undefined ? {} : { authorization }),
+    };
+  }
+}

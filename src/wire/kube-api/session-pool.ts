@@ -1,0 +1,77 @@
+/**
+ * Hands requests to connections: the oldest with room takes the next one, and when none has room a new one is made, once for
+ * all who wait. A connection that broke, drains or is in doubt gets nothing new.
+ */
+import type { ClientHttp2Stream, OutgoingHttpHeaders } from "node:http2";
+import type { SecureContext } from "node:tls";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { Session, type SessionOptions } from "./session.ts";
+
+export interface OpenStream {
+  readonly session: Session;
+  readonly stream: ClientHttp2Stream;
+}
+
+export class SessionPool {
+  #options: SessionOptions;
+  readonly #sessions = new Set<Session>();
+  #connecting: Session | undefined;
+  #closed = false;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+  }
+
+  get sessionsOpen(): number {
+    return this.#sessions.size;
+  }
+
+  get streamsOpen(): number {
+    return [...this.#sessions].reduce((sum, session) => sum + session.streamsOpen, 0);
+  }
+
+  /** Rejects with the signal's reason, or with why no connection could be made; nothing was sent then. */
+  async open(headers: OutgoingHttpHeaders, endStream: boolean, signal: AbortSignal): Promise<OpenStream> {
+    for (;;) {
+      signal.throwIfAborted();
+      if (this.#closed) throw new Error("the client was closed");
+      // Between finding room and taking it nothing else may run: no await here.
+      const session = [...this.#sessions].find((candidate) => candidate.hasRoom);
+      if (session !== undefined) return { session, stream: session.request(headers, endStream) };
+      this.#connecting ??= this.#connect();
+      const { ready } = this.#connecting;
+      const options = this.#options;
+      try {
+        await unlessAborted(ready, signal);
+      } catch (error) {
+        // What failed was of the old credentials: the caller has nothing to do with that.
+        if (signal.aborted || options === this.#options) throw error;
+      }
+    }
+  }
+
+  /** New requests go over connections with these credentials; what is open on the old ones may finish. */
+  replace(secureContext: SecureContext): void {
+    this.#options = { ...this.#options, secureContext };
+    this.#connecting = undefined;
+    for (const session of this.#sessions) session.drain();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const sessions = [...this.#sessions];
+    for (const session of sessions) session.destroy(new Error("the client was closed"));
+    await Promise.all(sessions.map((session) => session.closed));
+  }
+
+  #connect(): Session {
+    const session = new Session(this.#options);
+    this.#sessions.add(session);
+    const settled = () => {
+      if (this.#connecting === session) this.#connecting = undefined;
+    };
+    session.ready.then(settled, settled);
+    void session.closed.then(() => this.#sessions.delete(session));
+    return session;
+  }
+}

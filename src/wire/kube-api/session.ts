@@ -1,0 +1,174 @@
+/**
+ * One HTTP/2 connection. It takes requests from the server's first SETTINGS until it is told to drain (GOAWAY, new
+ * credentials) or breaks; what is open then may finish, or is rejected. Nothing of it stays once `closed` resolves.
+ */
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type OutgoingHttpHeaders,
+  type Settings,
+} from "node:http2";
+import type { SecureContext } from "node:tls";
+import type { Clock } from "../../ports/clock.ts";
+import { Heartbeat } from "./heartbeat.ts";
+
+export interface SessionOptions {
+  readonly url: string;
+  readonly secureContext: SecureContext;
+  readonly clock: Clock;
+  readonly connectLimitMs: number;
+  readonly pingEveryMs: number;
+  readonly pingLimitMs: number;
+}
+
+/** Room for a list on a long line; costs nothing until used. */
+const STREAM_WINDOW_BYTES = 2 ** 20;
+const CONNECTION_WINDOW_BYTES = 2 ** 24;
+/** Node refuses new streams above this, counting what is queued to be sent: a hundred objects of the largest size fit. */
+const SESSION_MEMORY_MB = 256;
+/** Stream numbers end at 2^31 and are never used twice: long before that, another connection takes over. */
+const STREAMS_EVER_MAX = 2 ** 20;
+
+export class Session {
+  /** Resolves when requests can be sent; rejects when it broke before that. */
+  readonly ready: Promise<void>;
+  readonly closed: Promise<void>;
+  readonly #http2: ClientHttp2Session;
+  #heartbeat: Heartbeat | undefined;
+  #state: "connecting" | "open" | "draining" | "ended" = "connecting";
+  #streamsOpen = 0;
+  #streamsEver = 0;
+  #streamsMax = 0;
+  #failure: Error | undefined;
+  #lastStreamId = Number.POSITIVE_INFINITY;
+
+  constructor(options: SessionOptions) {
+    const http2 = connect(options.url, {
+      secureContext: options.secureContext,
+      maxSessionMemory: SESSION_MEMORY_MB,
+      settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
+    });
+    this.#http2 = http2;
+    const { promise: ready, resolve: openUp, reject: refuse } = Promise.withResolvers<void>();
+    const { promise: closed, resolve: finish } = Promise.withResolvers<void>();
+    this.ready = ready;
+    this.closed = closed;
+    ready.catch(() => {}); // Whoever waits hears of it; often nobody does.
+
+    const cancelLimit = options.clock.after(options.connectLimitMs, () =>
+      this.destroy(new Error(`no connection within ${options.connectLimitMs} ms`)),
+    );
+    http2.on("remoteSettings", ({ maxConcurrentStreams }: Settings) => {
+      this.#streamsMax = maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
+      if (this.#state !== "connecting") return;
+      cancelLimit();
+      http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+      this.#state = "open";
+      this.#heartbeat = this.#startHeartbeat(options);
+      openUp();
+    });
+    http2.on("goaway", (_code: number, lastStreamId: number) => {
+      this.#lastStreamId = lastStreamId;
+      this.drain();
+    });
+    http2.on("error", (error: Error) => {
+      this.#failure ??= error;
+    });
+    http2.on("close", () => {
+      cancelLimit();
+      this.#heartbeat?.stop();
+      this.#state = "ended";
+      refuse(this.failure);
+      finish();
+    });
+  }
+
+  get streamsOpen(): number {
+    return this.#streamsOpen;
+  }
+
+  /** Whether one more request can go out now. */
+  get hasRoom(): boolean {
+    return this.takesRequests && this.#streamsOpen < this.#streamsMax;
+  }
+
+  /** Whether it is, or will be, of use for new requests. */
+  get takesRequests(): boolean {
+    const alive = !this.#http2.closed && !this.#http2.destroyed;
+    return alive && this.#state === "open" && this.#heartbeat?.doubted !== true;
+  }
+
+  /** Why it broke. */
+  get failure(): Error {
+    return this.#failure ?? new Error("the connection was closed");
+  }
+
+  /** Only while `hasRoom`. Throws when the connection broke in this very moment; nothing was sent then. */
+  request(headers: OutgoingHttpHeaders, endStream: boolean): ClientHttp2Stream {
+    const stream = this.#http2.request(headers, { endStream });
+    this.#streamsOpen += 1;
+    this.#streamsEver += 1;
+    if (this.#streamsEver === STREAMS_EVER_MAX) this.drain();
+    stream.once("close", () => {
+      this.#streamsOpen -= 1;
+      this.#endIfDrained();
+    });
+    return stream;
+  }
+
+  /** Whether the server said that it never looked at this stream. */
+  neverSaw(stream: ClientHttp2Stream): boolean {
+    return (
+      stream.id === undefined || stream.id > this.#lastStreamId || stream.rstCode === constants.NGHTTP2_REFUSED_STREAM
+    );
+  }
+
+  heard(): void {
+    this.#heartbeat?.heard();
+  }
+
+  doubt(): void {
+    this.#heartbeat?.doubt();
+  }
+
+  /** No new requests; ends with the last open one. */
+  drain(): void {
+    if (this.#state === "connecting") this.destroy(new Error("replaced before it was of use"));
+    if (this.#state === "open") this.#state = "draining";
+    this.#endIfDrained();
+  }
+
+  destroy(reason: Error): void {
+    this.#failure ??= reason;
+    this.#heartbeat?.stop();
+    this.#state = "ended";
+    this.#http2.destroy(this.#failure);
+  }
+
+  #endIfDrained(): void {
+    // Not http2's own close(): it waits for the peer to hang up, which a half-open one never does.
+    if (this.#state === "draining" && this.#streamsOpen === 0) this.#http2.destroy();
+  }
+
+  #ping(answered: () => void): void {
+    const callback = (error: Error | null) => {
+      if (error === null) answered();
+    };
+    if (this.#http2.destroyed) return;
+    // After a GOAWAY Node sends no more pings, though a watch may stay for minutes. Settings must be answered as well.
+    if (this.#http2.closed) this.#http2.settings({}, callback);
+    else this.#http2.ping(callback);
+  }
+
+  #startHeartbeat({ clock, pingEveryMs, pingLimitMs }: SessionOptions): Heartbeat {
+    return new Heartbeat({
+      clock,
+      everyMs: pingEveryMs,
+      limitMs: pingLimitMs,
+      ping: (answered) => this.#ping(answered),
+      onDead: (silentMs) => this.destroy(new Error(`the connection was silent for ${Math.round(silentMs)} ms`)),
+    });
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Reads a watch: one JSON event per line, until the server ends the stream. Nothing is skipped: a line that is not an event we
+ * know, or a stream that ends inside one, is an error.
+ */
+import type { ApiObject } from "../../api/resource.ts";
+import { ApiUnreachableError } from "../../ports/api-error.ts";
+import type { WatchEvent } from "../../ports/api-server.ts";
+import { eventError, parseJson } from "./answers.ts";
+import type { Exchange } from "./exchange.ts";
+import { LineSplitter } from "./line-splitter.ts";
+
+/** The server keeps objects below 3 MiB; an event that exceeds this is not one. */
+const LINE_BYTES_MAX = 64 * 2 ** 20;
+const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
+
+interface RawEvent {
+  readonly type?: unknown;
+  readonly object?: unknown;
+}
+
+interface BookmarkObject {
+  readonly metadata?: {
+    readonly resourceVersion?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  };
+}
+
+export async function* readWatch<T extends ApiObject>(
+  operation: string,
+  exchange: Exchange,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  const splitter = new LineSplitter(LINE_BYTES_MAX);
+  try {
+    for (let chunk = await exchange.chunk(signal); chunk !== undefined; chunk = await exchange.chunk(signal)) {
+      for (const line of lines(operation, splitter, chunk)) {
+        signal.throwIfAborted();
+        yield parseEvent<T>(operation, line);
+      }
+    }
+    if (splitter.pendingBytes > 0) throw new ApiUnreachableError(operation, "the watch ended inside an event", true);
+  } finally {
+    exchange.cancel();
+  }
+}
+
+function* lines(operation: string, splitter: LineSplitter, chunk: Buffer): Generator<Buffer> {
+  try {
+    yield* splitter.push(chunk);
+  } catch (cause) {
+    throw new ApiUnreachableError(operation, String(cause), true, { cause });
+  }
+}
+
+export function parseEvent<T extends ApiObject>(operation: string, line: Buffer): WatchEvent<T> {
+  const { type, object } = (parseJson(operation, line) ?? {}) as RawEvent;
+  if (typeof object === "object" && object !== null) {
+    switch (type) {
+      case "ADDED":
+        return { kind: "added", object: object as T };
+      case "MODIFIED":
+        return { kind: "modified", object: object as T };
+      case "DELETED":
+        return { kind: "deleted", object: object as T };
+      case "BOOKMARK":
+        return bookmark(operation, object as BookmarkObject);
+      case "ERROR":
+        throw eventError(operation, object);
+      default:
+    }
+  }
+  throw new ApiUnreachableError(operation, `not a watch event: ${JSON.stringify(line.toString().slice(0, 200))}`, true);
+}
+
+function bookmark<T>(operation: string, { metadata }: BookmarkObject): WatchEvent<T> {
+  const resourceVersion = metadata?.resourceVersion;
+  if (resourceVersion === undefined) throw new ApiUnreachableError(operation, "a bookmark without a version", true);
+  return {
+    kind: "bookmark",
+    resourceVersion,
+    initialEventsEnd: metadata?.annotations?.[INITIAL_EVENTS_END] === "true",
+  };
+}
