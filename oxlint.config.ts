@@ -18,6 +18,8 @@ const timeGlobals: readonly Ban[] = [
     ["setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "performance"],
     clock,
   ],
+  // The same names by another way.
+  [["globalThis"], "name what is needed itself, so that the ban on it can be seen"],
 ];
 const timeProperties: readonly (readonly [string, string, string])[] = [
   ["Date", "now", clock],

@@ -1,27 +1,40 @@
 /**
- * `node tools/generate.ts [name...]` makes the generated sources anew, all of them or those named. The output is committed, so
- * that a build needs neither the programs nor the cluster it came from; a test regenerates and finds no difference.
+ * Makes the committed generated code anew: `node tools/generate.ts [name...]`, all generators without a name. Each writes into a
+ * scratch folder first, so that a failure leaves what is committed as it was.
  */
+import { cp, mkdir, mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { generateApiTypesFromCluster } from "./generate/api-types.ts";
+import { apiTypes } from "./generate/api-types.ts";
+import type { Generator } from "./generate/generator.ts";
+import { protobufGenerators } from "./generate/protobuf.ts";
+import { inRepository } from "./repository.ts";
 
-interface Generator {
-  readonly name: string;
-  /** Writes below another root than the repository's when a test compares. */
-  readonly run: (outputRoot: string) => Promise<void>;
+export const generators: readonly Generator[] = [apiTypes, ...protobufGenerators];
+
+async function run(generator: Generator): Promise<void> {
+  const scratch = await mkdtemp(join(tmpdir(), "deckhand-generate-"));
+  try {
+    const made = join(scratch, "made");
+    await mkdir(made);
+    await generator.make(made);
+    const output = inRepository(generator.output);
+    await rm(output, { recursive: true, force: true });
+    await cp(made, output, { recursive: true });
+    console.log(`${generator.name}: ${generator.output}`);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
 }
 
-const generators: readonly Generator[] = [{ name: "api-types", run: generateApiTypesFromCluster }];
+async function main(names: readonly string[]): Promise<void> {
+  const unknown = names.filter((name) => !generators.some((generator) => generator.name === name));
+  if (unknown.length > 0) {
+    console.error(`unknown: ${unknown.join(", ")}; there are: ${generators.map(({ name }) => name).join(", ")}`);
+    process.exitCode = 2;
+    return;
+  }
+  for (const generator of generators) if (names.length === 0 || names.includes(generator.name)) await run(generator);
+}
 
-const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !generators.some((generator) => generator.name === name));
-if (unknown.length > 0) {
-  const known = generators.map((generator) => generator.name).join(", ");
-  console.error(`unknown generator ${unknown.join(", ")}; there are: ${known}`);
-  process.exit(2);
-}
-for (const generator of generators) {
-  if (wanted.length > 0 && !wanted.includes(generator.name)) continue;
-  await generator.run(join(import.meta.dirname, ".."));
-  console.log(`generated ${generator.name}`);
-}
+if (import.meta.main) await main(process.argv.slice(2));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { VirtualClock } from "../../sim/virtual-clock.ts";
 import { ApiError, ApiUnreachableError } from "../ports/api-error.ts";
 import type { ApiObject, ApiServer, ListOptions, Page, Resource, WatchEvent, WatchStart } from "../ports/api-server.ts";
 import { startInformer } from "./informer.ts";
@@ -19,7 +19,7 @@ const bookmark = (resourceVersion: string, initialEventsEnd = false): WatchEvent
 });
 
 /** One watch: its events, then how it goes on. A function is run when its turn comes. */
-type Script = readonly (WatchEvent<ApiObject> | Error | "stay" | ((clock: ManualClock) => Promise<void>))[];
+type Script = readonly (WatchEvent<ApiObject> | Error | "stay" | ((clock: VirtualClock) => Promise<void>))[];
 type PageScript = Page<ApiObject> | Error;
 
 /** Plays one script per watch and one page per list; when they run out, a watch stays open without events. */
@@ -28,9 +28,9 @@ class ScriptedApi implements Pick<ApiServer, "list" | "watch"> {
   readonly lists: ListOptions[] = [];
   readonly #watches: Script[];
   readonly #pages: PageScript[];
-  readonly #clock: ManualClock;
+  readonly #clock: VirtualClock;
 
-  constructor(clock: ManualClock, watches: readonly Script[], pages: readonly PageScript[] = []) {
+  constructor(clock: VirtualClock, watches: readonly Script[], pages: readonly PageScript[] = []) {
     this.#clock = clock;
     this.#watches = [...watches];
     this.#pages = [...pages];
@@ -62,7 +62,7 @@ const aborted = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
 
 function run(watches: readonly Script[], pages: readonly PageScript[] = []) {
-  const clock = new ManualClock();
+  const clock = new VirtualClock();
   const api = new ScriptedApi(clock, watches, pages);
   const stop = new AbortController();
   const troubles: string[] = [];
@@ -203,7 +203,7 @@ void test("whatever is thrown is reported and tried again from a new list", asyn
 
 void test("the pause doubles from 0.8 s to 30 s, and starts over after a healthy minute", async () => {
   const at: number[] = [];
-  const note = (clock: ManualClock) => Promise.resolve(void at.push(clock.monotonicMs()));
+  const note = (clock: VirtualClock) => Promise.resolve(void at.push(clock.monotonicMs()));
   const failing: Script = [note, down()];
   const healthy: Script = [note, (clock) => clockPasses(clock, 61_000), cut()];
   const { clock } = run([[...full, cut()], ...Array.from({ length: 7 }, () => failing), healthy, failing]);
@@ -213,7 +213,7 @@ void test("the pause doubles from 0.8 s to 30 s, and starts over after a healthy
 });
 
 /** Resolves when the clock has gone on by so much. */
-const clockPasses = (clock: ManualClock, ms: number) =>
+const clockPasses = (clock: VirtualClock, ms: number) =>
   new Promise<void>((resolve) => void clock.after(ms, () => resolve()));
 
 void test("a watch that ends as soon as it began is not reopened in a hot loop", async () => {
@@ -272,6 +272,6 @@ void test("it ends by its signal, in a pause as well as in a watch, and leaves n
     await clock.advance(0);
     stop.abort(new Error("shutting down"));
     await informer.ended;
-    assert.equal(clock.timersPending, 0);
+    assert.equal(clock.pending, 0);
   }
 });

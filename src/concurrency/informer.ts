@@ -15,7 +15,7 @@ import { type Latest, LatestCell } from "./latest-cell.ts";
 import { linkSignals } from "./link-signals.ts";
 import { sleep } from "./sleep.ts";
 
-export interface InformerStore<T> {
+interface InformerStore<T> {
   /** False until the first list is complete. */
   readonly synced: boolean;
   /** By "namespace/name", or "name" for kinds of the cluster. The same key may come back with another UID. */
@@ -50,7 +50,7 @@ export function startInformer<T extends ApiObject>(options: InformerOptions<T>, 
   return { store: loop.store, ended: loop.run(signal) };
 }
 
-export const objectKey = ({ metadata }: ApiObject): string => {
+const objectKey = ({ metadata }: ApiObject): string => {
   const { name, namespace = "" } = metadata ?? {};
   if (name === undefined || name === "") throw new Error("the server sent an object without a name");
   return namespace === "" ? name : `${namespace}/${name}`;

@@ -1,19 +1,19 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { ManualClock } from "../../test/support/manual-clock.ts";
+import { VirtualClock } from "../../sim/virtual-clock.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 const forever = new AbortController().signal;
 
 /** Takes `count` tokens and records when each was granted. */
-function takeMany(clock: ManualClock, bucket: TokenBucket, count: number): number[] {
+function takeMany(clock: VirtualClock, bucket: TokenBucket, count: number): number[] {
   const grantedAtMs: number[] = [];
   for (let i = 0; i < count; i += 1) void bucket.take(forever).then(() => grantedAtMs.push(clock.monotonicMs()));
   return grantedAtMs;
 }
 
 void test("a burst goes at once, the rest at the rate", async () => {
-  const clock = new ManualClock();
+  const clock = new VirtualClock();
   const granted = takeMany(clock, new TokenBucket(clock, { perSecond: 50, burst: 100 }), 150);
   await clock.advance(0);
   assert.equal(granted.length, 100);
@@ -21,11 +21,11 @@ void test("a burst goes at once, the rest at the rate", async () => {
   assert.equal(granted.length, 125);
   await clock.advance(500);
   assert.equal(granted.length, 150);
-  assert.equal(clock.timersPending, 0);
+  assert.equal(clock.pending, 0);
 });
 
 void test("a long rest earns no more than the burst", async () => {
-  const clock = new ManualClock();
+  const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 10, burst: 3 });
   await clock.advance(3_600_000);
   const granted = takeMany(clock, bucket, 5);
@@ -36,7 +36,7 @@ void test("a long rest earns no more than the burst", async () => {
 });
 
 void test("first come, first served, also when a token is there as a late one asks", async () => {
-  const clock = new ManualClock();
+  const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 1, burst: 1 });
   await bucket.take(forever);
   const order: string[] = [];
@@ -46,7 +46,7 @@ void test("first come, first served, also when a token is there as a late one as
 });
 
 void test("a caller that gives up takes no token, and the next is not held up", async () => {
-  const clock = new ManualClock();
+  const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 1, burst: 1 });
   await bucket.take(forever);
   const impatient = new AbortController();
@@ -60,14 +60,14 @@ void test("a caller that gives up takes no token, and the next is not held up", 
 });
 
 void test("nobody waiting means no timer, and an aborted signal is refused at once", async () => {
-  const clock = new ManualClock();
+  const clock = new VirtualClock();
   const bucket = new TokenBucket(clock, { perSecond: 1, burst: 1 });
   await bucket.take(forever);
   const impatient = new AbortController();
   const refused = bucket.take(impatient.signal);
-  assert.equal(clock.timersPending, 1);
+  assert.equal(clock.pending, 1);
   impatient.abort(new Error("enough"));
   await assert.rejects(refused, /enough/);
-  assert.equal(clock.timersPending, 0);
+  assert.equal(clock.pending, 0);
   await assert.rejects(bucket.take(impatient.signal), /enough/);
 });

@@ -2,10 +2,11 @@
  * Makes `src/api/gen/*.ts` from the OpenAPI v3 documents of a running kube-apiserver: the kinds listed here and all that they
  * refer to, one file per group and version. Names and shapes only, never the descriptions; the same server gives the same bytes.
  */
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { get } from "node:https";
 import { join } from "node:path";
 import { collectTypes, type Schema, type SchemaTable } from "./collect-types.ts";
+import type { Generator } from "./generator.ts";
 import { printModules } from "./print-types.ts";
 
 interface Wanted {
@@ -60,7 +61,7 @@ const wanted: readonly Wanted[] = [
   },
 ];
 
-export interface OpenApiServer {
+interface OpenApiServer {
   readonly url: string;
   readonly caFile: string;
   readonly adminCertFile: string;
@@ -75,18 +76,20 @@ interface Harness {
   }>;
 }
 
-export async function generateApiTypesFromCluster(outputRoot: string): Promise<void> {
+export const apiTypes: Generator = { name: "api-types", output: "src/api/gen", make: makeFromCluster };
+
+async function makeFromCluster(folder: string): Promise<void> {
   const address = new URL("../../test/cluster/cluster.ts", import.meta.url).href;
   const harness = (await import(address)) as Harness;
   const cluster = await harness.startCluster({ controlPlane: "api", nodes: [] });
   try {
-    await generateApiTypes(cluster.api, outputRoot);
+    await makeFrom(cluster.api, folder);
   } finally {
     await cluster.down();
   }
 }
 
-export async function generateApiTypes(server: OpenApiServer, outputRoot: string): Promise<void> {
+async function makeFrom(server: OpenApiServer, folder: string): Promise<void> {
   const fetchJson = await jsonFetcher(server);
   const index = (await fetchJson("/openapi/v3")) as {
     readonly paths: Readonly<Record<string, { readonly serverRelativeURL: string } | undefined>>;
@@ -102,9 +105,6 @@ export async function generateApiTypes(server: OpenApiServer, outputRoot: string
   if (missing.length > 0) throw new Error(`the server does not serve ${missing.join(", ")}`);
 
   const roots = wanted.flatMap((entry) => entry.kinds).filter((kind) => schemas.has(kind));
-  const folder = join(outputRoot, "src/api/gen");
-  await rm(folder, { recursive: true, force: true });
-  await mkdir(folder, { recursive: true });
   for (const [file, text] of printModules(collectTypes(roots, schemas))) await writeFile(join(folder, file), text);
 }
 

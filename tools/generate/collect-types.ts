@@ -15,7 +15,7 @@ export interface Schema {
 export type SchemaTable = Readonly<Record<string, Schema>>;
 
 /** How a type is written, with the other types it names. */
-export interface TypeText {
+interface TypeText {
   readonly text: string;
   readonly uses: readonly TypeName[];
 }
@@ -26,7 +26,7 @@ export interface TypeName {
   readonly name: string;
 }
 
-export interface Field {
+interface Field {
   readonly name: string;
   readonly required: boolean;
   readonly type: TypeText;

@@ -4,7 +4,7 @@ import type { FilesystemUsage } from "./image.ts";
 import type { SandboxMetadata } from "./sandbox.ts";
 
 export interface PressureLine {
-  readonly totalUs: bigint;
+  readonly totalNs: bigint;
   readonly avg10: number;
   readonly avg60: number;
   readonly avg300: number;

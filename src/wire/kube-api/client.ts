@@ -13,9 +13,9 @@ import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import { type Connection, type Credentials, secureContextOf } from "./connection.ts";
 import { authenticatorFor } from "./credentials.ts";
-import { Requester } from "./requester.ts";
+import { ClosedError, Requester } from "./requester.ts";
 import { SessionPool } from "./session-pool.ts";
-import { apiServerOver } from "./verbs.ts";
+import { apiServerOver, type WatchSeconds } from "./verbs.ts";
 
 export interface KubeApiOptions {
   readonly connection: Connection;
@@ -28,6 +28,7 @@ export interface KubeApiOptions {
   readonly burst?: number;
   /** How often a call is tried again that the server refused with "later", or never looked at. */
   readonly retriesMax?: number;
+  readonly watchSeconds?: WatchSeconds;
   readonly connectLimitMs?: number;
   /** A silence of this length is broken by a ping ... */
   readonly pingEveryMs?: number;
@@ -70,16 +71,19 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
     retriesMax: options.retriesMax ?? 3,
     closing: closing.signal,
   });
+  const watchSeconds = options.watchSeconds ?? { min: 300, max: 600 };
   return {
-    ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random),
+    ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random, watchSeconds),
     replaceCredentials(next) {
-      const old = credentials;
+      // What can be refused comes first, so that a broken key leaves everything as it was.
+      if (!sameOnTheConnection(credentials, next)) {
+        pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
+      }
       credentials = next;
       authenticator = authenticatorFor(next, clock);
-      if (!sameOnTheConnection(old, next)) pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
     },
     async close() {
-      closing.abort(new Error("the client was closed"));
+      closing.abort(new ClosedError());
       await pool.close();
     },
     get sessionsOpen() {

@@ -3,7 +3,7 @@ import { mkdtemp, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type TestContext, test } from "node:test";
-import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { authenticatorFor } from "./credentials.ts";
 
 async function tokenFile(t: TestContext) {
@@ -11,7 +11,7 @@ async function tokenFile(t: TestContext) {
   t.after(() => rm(folder, { recursive: true }));
   const path = join(folder, "token");
   await writeFile(path, "one\n");
-  const clock = new ManualClock();
+  const clock = new VirtualClock();
   return { path, clock, authenticator: authenticatorFor({ kind: "tokenFile", path }, clock) };
 }
 

@@ -3,7 +3,7 @@
  * the deadline, which covers all of that. What it rejects with is what the port promises.
  */
 import type { OutgoingHttpHeaders } from "node:http2";
-import { DeadlineError } from "../../concurrency/deadline.ts";
+import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { TokenBucket } from "../../concurrency/token-bucket.ts";
@@ -14,7 +14,7 @@ import type { Random } from "../../ports/random.ts";
 import { decodeBody, refusal } from "./answers.ts";
 import type { Authenticator } from "./credentials.ts";
 import { Exchange, type ResponseHead } from "./exchange.ts";
-import { retryWaitMs } from "./retry.ts";
+import { retryWaitMs, UnseenRequestError } from "./retry.ts";
 import type { Session } from "./session.ts";
 import type { SessionPool } from "./session-pool.ts";
 
@@ -37,8 +37,15 @@ export interface RequesterOptions {
   readonly userAgent: string;
   readonly limitMs: number;
   readonly retriesMax: number;
-  /** Aborts when the client is closed. */
+  /** Aborts with a `ClosedError` when the client is closed. */
   readonly closing: AbortSignal;
+}
+
+export class ClosedError extends Error {
+  override readonly name = "ClosedError";
+  constructor() {
+    super("the client was closed");
+  }
 }
 
 /** What is known of a call while it runs, for the truth about it when it ends without an answer. */
@@ -70,20 +77,18 @@ export class Requester {
 
   async #inTime<T>(request: ApiRequest, signal: AbortSignal, read: Read<T>): Promise<T> {
     const { clock, limitMs, closing } = this.#options;
-    signal.throwIfAborted();
     const progress: Progress = { session: undefined, unanswered: false };
+    const deadlineMs = clock.monotonicMs() + limitMs;
     using linked = linkSignals(signal, closing);
-    const cancelTimer = clock.after(limitMs, () => linked.abort(new DeadlineError(limitMs)));
     try {
-      return await this.#untilDone(request, read, progress, clock.monotonicMs() + limitMs, linked.signal);
+      return await withDeadline(clock, limitMs, linked.signal, (signal) =>
+        this.#untilDone(request, read, progress, deadlineMs, signal),
+      );
     } catch (error) {
       signal.throwIfAborted();
-      if (!linked.signal.aborted) throw error;
-      const cause = linked.signal.reason as Error;
-      if (cause instanceof DeadlineError) progress.session?.doubt();
-      throw new ApiUnreachableError(request.operation, cause.message, progress.unanswered, { cause });
-    } finally {
-      cancelTimer();
+      if (error instanceof DeadlineError) progress.session?.doubt();
+      else if (!(error instanceof ClosedError)) throw error;
+      throw new ApiUnreachableError(request.operation, error.message, progress.unanswered, { cause: error });
     }
   }
 
@@ -139,6 +144,7 @@ export class Requester {
       progress.unanswered = false;
       throw refusal(request.operation, head, answer, clock.wallMs());
     } catch (error) {
+      if (error instanceof UnseenRequestError) progress.unanswered = false;
       exchange.cancel();
       throw error;
     }

@@ -28,6 +28,8 @@ const STREAM_WINDOW_BYTES = 2 ** 20;
 const CONNECTION_WINDOW_BYTES = 2 ** 24;
 /** Node refuses new streams above this, counting what is queued to be sent: a hundred objects of the largest size fit. */
 const SESSION_MEMORY_MB = 256;
+/** Stream numbers end at 2^31 and are never used twice: long before that, another connection takes over. */
+const STREAMS_EVER_MAX = 2 ** 20;
 
 export class Session {
   /** Resolves when requests can be sent; rejects when it broke before that. */
@@ -37,6 +39,7 @@ export class Session {
   #heartbeat: Heartbeat | undefined;
   #state: "connecting" | "open" | "draining" | "ended" = "connecting";
   #streamsOpen = 0;
+  #streamsEver = 0;
   #streamsMax = 0;
   #failure: Error | undefined;
   #lastStreamId = Number.POSITIVE_INFINITY;
@@ -57,11 +60,11 @@ export class Session {
     const cancelLimit = options.clock.after(options.connectLimitMs, () =>
       this.destroy(new Error(`no connection within ${options.connectLimitMs} ms`)),
     );
-    http2.on("connect", () => http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES));
     http2.on("remoteSettings", ({ maxConcurrentStreams }: Settings) => {
       this.#streamsMax = maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
       if (this.#state !== "connecting") return;
       cancelLimit();
+      http2.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
       this.#state = "open";
       this.#heartbeat = this.#startHeartbeat(options);
       openUp();
@@ -106,6 +109,8 @@ export class Session {
   request(headers: OutgoingHttpHeaders, endStream: boolean): ClientHttp2Stream {
     const stream = this.#http2.request(headers, { endStream });
     this.#streamsOpen += 1;
+    this.#streamsEver += 1;
+    if (this.#streamsEver === STREAMS_EVER_MAX) this.drain();
     stream.once("close", () => {
       this.#streamsOpen -= 1;
       this.#endIfDrained();
@@ -147,17 +152,22 @@ export class Session {
     if (this.#state === "draining" && this.#streamsOpen === 0) this.#http2.destroy();
   }
 
+  #ping(answered: () => void): void {
+    const callback = (error: Error | null) => {
+      if (error === null) answered();
+    };
+    if (this.#http2.destroyed) return;
+    // After a GOAWAY Node sends no more pings, though a watch may stay for minutes. Settings must be answered as well.
+    if (this.#http2.closed) this.#http2.settings({}, callback);
+    else this.#http2.ping(callback);
+  }
+
   #startHeartbeat({ clock, pingEveryMs, pingLimitMs }: SessionOptions): Heartbeat {
     return new Heartbeat({
       clock,
       everyMs: pingEveryMs,
       limitMs: pingLimitMs,
-      ping: (answered) => {
-        if (this.#http2.destroyed) return;
-        this.#http2.ping((error) => {
-          if (error === null) answered();
-        });
-      },
+      ping: (answered) => this.#ping(answered),
       onDead: (silentMs) => this.destroy(new Error(`the connection was silent for ${Math.round(silentMs)} ms`)),
     });
   }

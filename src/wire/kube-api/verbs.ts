@@ -1,5 +1,6 @@
 /** The verbs of the ApiServer port as HTTP requests. */
 import type { ApiObject, Resource } from "../../api/resource.ts";
+import { assert } from "../../base/assert.ts";
 import type {
   ApiServer,
   DeleteOptions,
@@ -24,16 +25,23 @@ const PATCH_TYPES = {
   merge: "application/merge-patch+json",
 } as const satisfies Record<Patch["kind"], string>;
 
-/** Spread, so that the watches of many nodes do not end together. */
-const WATCH_SECONDS_MIN = 300;
-const WATCH_SECONDS_MAX = 600;
+/** How long the server may keep a watch: spread, so that those of many nodes do not end together. */
+export interface WatchSeconds {
+  readonly min: number;
+  readonly max: number;
+}
 
 interface ListBody<T> {
   readonly items?: readonly T[] | null;
   readonly metadata?: { readonly resourceVersion?: string; readonly continue?: string };
 }
 
-export function apiServerOver(requester: Requester, root: string, random: Random): ApiServer {
+export function apiServerOver(
+  requester: Requester,
+  root: string,
+  random: Random,
+  watchSeconds: WatchSeconds,
+): ApiServer {
   const call = async <T>(request: ApiRequest, signal: AbortSignal): Promise<T> => {
     const body = await requester.send({ ...request, path: root + request.path }, signal);
     return parseJson(request.operation, body) as T;
@@ -62,8 +70,8 @@ export function apiServerOver(requester: Requester, root: string, random: Random
       start: WatchStart,
       signal: AbortSignal,
     ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-      const spread = Math.floor(random.fraction() * (WATCH_SECONDS_MAX - WATCH_SECONDS_MIN + 1));
-      const request = watchRequest(resource, selection, start, WATCH_SECONDS_MIN + spread);
+      const spread = Math.floor(random.fraction() * (watchSeconds.max - watchSeconds.min + 1));
+      const request = watchRequest(resource, selection, start, watchSeconds.min + spread);
       const exchange = await requester.open({ ...request, path: root + request.path }, signal);
       yield* readWatch<T>(request.operation, exchange, signal);
     },
@@ -111,6 +119,7 @@ function createRequest(resource: Resource<ApiObject>, object: ApiObject): ApiReq
   const { name, namespace } = object.metadata ?? {};
   const target = { ...(name === undefined ? {} : { name }), ...(namespace === undefined ? {} : { namespace }) };
   const operation = operationName("CREATE", resource, target);
+  assert(!resource.namespaced || namespace !== undefined, `${operation}: which namespace?`);
   const path = collectionPath(operation, resource, namespace);
   return { operation, method: "POST", path, contentType: JSON_TYPE, body: typed(resource, object) };
 }

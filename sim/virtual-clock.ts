@@ -1,0 +1,83 @@
+/**
+ * Time that moves only when the scenario says so, and never while a promise can still run: a run is then the same every time.
+ * The calendar can be made to jump while monotonic time goes on, as on a machine whose clock is set.
+ */
+import type { Clock } from "../src/ports/clock.ts";
+import { drain } from "./drain.ts";
+import { TimerHeap } from "./timer-heap.ts";
+
+/** A calendar start far from zero, so that a mixed-up reading of the two clocks shows. */
+const DEFAULT_START_WALL_MS = Date.UTC(2026, 0, 1);
+
+export class VirtualClock implements Clock {
+  readonly #timers = new TimerHeap();
+  #wallOffsetMs: number;
+  #nowMs = 0;
+  #order = 0;
+
+  constructor(startWallMs: number = DEFAULT_START_WALL_MS) {
+    this.#wallOffsetMs = startWallMs;
+  }
+
+  wallMs(): number {
+    return this.#wallOffsetMs + this.#nowMs;
+  }
+
+  monotonicMs(): number {
+    return this.#nowMs;
+  }
+
+  after(delayMs: number, fire: () => void): () => void {
+    const waitMs = delayMs > 0 ? delayMs : 0; // Not a number becomes 0 too.
+    let pending = true;
+    const timer = {
+      atMs: this.#nowMs + waitMs,
+      order: this.#order,
+      fire: () => {
+        pending = false;
+        fire();
+      },
+    };
+    this.#order += 1;
+    this.#timers.add(timer);
+    return () => {
+      if (pending) this.#timers.cancel(timer);
+      pending = false;
+    };
+  }
+
+  /** How many timers wait. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /** Makes the calendar jump, forwards or back. Timers do not notice. */
+  jumpWall(byMs: number): void {
+    this.#wallOffsetMs += byMs;
+  }
+
+  /** Lets `byMs` pass, firing what is due in order. */
+  async advance(byMs: number): Promise<void> {
+    const endMs = this.#nowMs + byMs;
+    while (await this.#fireNext(endMs));
+    this.#nowMs = endMs;
+  }
+
+  /** Lets time pass until no timer waits or `limitMs` has gone by; says whether none waits. */
+  async runUntilIdle(limitMs: number): Promise<boolean> {
+    const endMs = this.#nowMs + limitMs;
+    while (await this.#fireNext(endMs));
+    if (this.pending === 0) return true;
+    this.#nowMs = endMs;
+    return false;
+  }
+
+  async #fireNext(endMs: number): Promise<boolean> {
+    await drain();
+    const next = this.#timers.takeDue(endMs);
+    if (next === undefined) return false;
+    this.#nowMs = next.atMs;
+    next.fire();
+    return true;
+  }
+}

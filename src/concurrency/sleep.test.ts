@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
+import { test } from "node:test";
+import { VirtualClock } from "../../sim/virtual-clock.ts";
+import { sleep } from "./sleep.ts";
+
+test("sleeps as long as asked, and leaves no listener behind", async () => {
+  const clock = new VirtualClock();
+  const { signal } = new AbortController();
+  let awake = false;
+  const slept = sleep(clock, 1000, signal).then(() => (awake = true));
+  await clock.advance(999);
+  assert.equal(awake, false);
+  await clock.advance(1);
+  await slept;
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+});
+
+test("wakes at once with the signal's reason, and leaves no timer behind", async () => {
+  const clock = new VirtualClock();
+  const controller = new AbortController();
+  const slept = sleep(clock, 1000, controller.signal);
+  controller.abort(new Error("shutting down"));
+  await assert.rejects(slept, new Error("shutting down"));
+  assert.equal(clock.pending, 0);
+});
+
+test("does not start when the signal has aborted before", async () => {
+  const clock = new VirtualClock();
+  await assert.rejects(sleep(clock, 1000, AbortSignal.abort(new Error("gone"))), new Error("gone"));
+  assert.equal(clock.pending, 0);
+});

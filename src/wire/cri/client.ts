@@ -1,0 +1,62 @@
+/** The Runtime and Images ports over CRI v1. */
+import type { Clock } from "../../ports/clock.ts";
+import type { Images } from "../../ports/images.ts";
+import type { Runtime } from "../../ports/runtime.ts";
+import { openGrpcChannel } from "../grpc/grpc-channel.ts";
+import type { Caller } from "./caller.ts";
+import { containerEvents } from "./container-events.ts";
+import { runtimeContainers } from "./containers.ts";
+import { imageStore } from "./images.ts";
+import { runtimeSelf } from "./runtime-self.ts";
+import { runtimeSandboxes } from "./sandboxes.ts";
+import { runtimeStats } from "./stats.ts";
+import { runtimeStreams } from "./streams.ts";
+
+/** What the Go kubelet allows, each way. */
+const MESSAGE_BYTES_MAX = 16 * 2 ** 20;
+
+export interface CriOptions {
+  /** "unix:///run/containerd/containerd.sock" */
+  readonly endpoint: string;
+  /** Where the image store answers; the same as `endpoint` unless given. */
+  readonly imageEndpoint?: string;
+  /** The deadline of a call: the kubelet's runtimeRequestTimeout, two minutes unless given. */
+  readonly requestLimitMs?: number;
+  /** Read lists by the streaming calls where the runtime has them (the CRIListStreaming gate). */
+  readonly streamLists?: boolean;
+  /** How many container events may wait for their reader. */
+  readonly eventsMax?: number;
+  /** Told of every item that is left out because it cannot be true. */
+  readonly onMalformed: (detail: string) => void;
+}
+
+export interface CriClient {
+  readonly runtime: Runtime;
+  readonly images: Images;
+  /** Breaks what is under way; every later call fails "unavailable". */
+  close(): void;
+}
+
+const open = (endpoint: string) => openGrpcChannel({ endpoint, messageBytesMax: MESSAGE_BYTES_MAX });
+
+export function connectCri(options: CriOptions, clock: Clock): CriClient {
+  const { endpoint, imageEndpoint = endpoint, requestLimitMs = 120_000, streamLists = false, onMalformed } = options;
+  const channel = open(endpoint);
+  const imageChannel = imageEndpoint === endpoint ? channel : open(imageEndpoint);
+  const caller: Caller = { channel, clock, requestLimitMs, streamLists, unaryOnly: new Set(), onMalformed };
+  return {
+    runtime: {
+      ...runtimeSelf(caller),
+      ...runtimeSandboxes(caller),
+      ...runtimeContainers(caller),
+      ...runtimeStreams(caller),
+      ...runtimeStats(caller),
+      events: containerEvents(caller, options.eventsMax ?? 4096),
+    },
+    images: imageStore({ ...caller, channel: imageChannel }),
+    close: () => {
+      channel.close();
+      imageChannel.close();
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * The runtime's container events, read from the wire as fast as they come into a buffer with an end. A reader that is too slow is
+ * told so: the stream ends with "resourceExhausted" and the reader lists anew, because a silently lost event would be a lie. The
+ * call goes out when `events` is called and lasts until the loop over it is left, the signal aborts, or the buffer is full.
+ */
+
+import { linkSignals } from "../../concurrency/link-signals.ts";
+import type { ContainerEvent } from "../../domain/runtime/container.ts";
+import type { RuntimeContainers } from "../../ports/runtime.ts";
+import { RuntimeError } from "../../ports/runtime-error.ts";
+import { type Caller, nothing } from "./caller.ts";
+import { runtimeError } from "./errors.ts";
+import { type ContainerEventResponse, ContainerEventType, RuntimeService } from "./gen/api_pb.js";
+import { Malformed, nonEmpty, present, type Words, wallNs, wordOf } from "./parse.ts";
+
+const rpc = RuntimeService.method.getContainerEvents;
+const KINDS: Words<ContainerEvent["kind"], ContainerEventType> = [
+  ["created", ContainerEventType.CONTAINER_CREATED_EVENT],
+  ["started", ContainerEventType.CONTAINER_STARTED_EVENT],
+  ["stopped", ContainerEventType.CONTAINER_STOPPED_EVENT],
+  ["deleted", ContainerEventType.CONTAINER_DELETED_EVENT],
+];
+
+export function containerEvents(caller: Caller, eventsMax: number): RuntimeContainers["events"] {
+  return (signal) => {
+    const link = linkSignals(signal);
+    const buffer: ContainerEvent[] = [];
+    let end: { readonly error?: unknown } | undefined;
+    let wake = nothing;
+
+    const pump = async () => {
+      for await (const message of caller.channel.serverStream(rpc, {}, link.signal)) {
+        const event = readEvent(message, caller.onMalformed);
+        if (event === undefined) continue;
+        if (buffer.length >= eventsMax)
+          throw new RuntimeError(rpc.name, "resourceExhausted", `${eventsMax} events unread`);
+        buffer.push(event);
+        wake();
+      }
+    };
+    const finish = (outcome: { readonly error?: unknown }) => {
+      end = outcome;
+      link[Symbol.dispose]();
+      wake();
+    };
+    pump().then(
+      () => finish({}),
+      (error: unknown) => finish({ error: signal.aborted ? signal.reason : runtimeError(rpc.name, error) }),
+    );
+
+    return (async function* () {
+      try {
+        for (;;) {
+          const event = buffer.shift();
+          if (event !== undefined) yield event;
+          else if (end === undefined) await new Promise<void>((resolve) => (wake = resolve));
+          else if ("error" in end) throw end.error;
+          else return;
+        }
+      } finally {
+        link.abort(new Error("the reader has left"));
+      }
+    })();
+  };
+}
+
+function readEvent(from: ContainerEventResponse, onMalformed: (detail: string) => void): ContainerEvent | undefined {
+  try {
+    const { podSandboxStatus: sandbox } = from;
+    return present({
+      containerId: nonEmpty(from.containerId, "an event's container"),
+      kind: wordOf(KINDS, from.containerEventType, "an event's kind"),
+      wallNs: wallNs(from.createdAt, "an event's time"),
+      sandboxId: sandbox?.id || undefined,
+      podUid: sandbox?.metadata?.uid || undefined,
+    });
+  } catch (error) {
+    if (!(error instanceof Malformed)) throw error;
+    onMalformed(`${rpc.name}: ${error.message}`);
+    return undefined;
+  }
+}

@@ -1,0 +1,383 @@
+/** create, update, patch and delete. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { configMaps, namespaces, nodes, pods, services } from "../../../src/api/resources.ts";
+import { ApiError, isAlreadyExists, isConflict, isNotFound } from "../../../src/ports/api-error.ts";
+import type { ApiServer } from "../../../src/ports/api-server.ts";
+import { type ApiWorld, configMap, forever, pod } from "./world.ts";
+
+export function writeCases(world: () => ApiWorld): void {
+  createCases(world);
+  updateCases(world);
+  patchCases(world);
+  subresourceCases(world);
+  deleteCases(world);
+}
+
+function createCases(world: () => ApiWorld): void {
+  void test("create answers with what the server made of it", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const created = await api.create(pods, pod(ns, "web"), forever);
+    assert.equal(created.spec?.restartPolicy, "Always");
+    assert.equal(created.status?.phase, "Pending");
+    assert.match(created.metadata?.creationTimestamp ?? "", /^\d{4}-\d\d-\d\dT/);
+  });
+
+  void test("create with generateName gets a name from the server", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const created = await api.create(configMaps, { metadata: { namespace: ns, generateName: "gen-" } }, forever);
+    assert.match(created.metadata?.name ?? "", /^gen-.{5}$/);
+  });
+
+  void test("create of what is there already says so, and that is not a conflict of versions", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await api.create(configMaps, configMap(ns, "a"), forever);
+    const again = api.create(configMaps, configMap(ns, "a"), forever);
+    await assert.rejects(again, (error) => isAlreadyExists(error) && !isConflict(error));
+  });
+
+  void test("create of an object against the rules is invalid, and says which field", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const bad = api.create(pods, { metadata: { namespace: ns, name: "Bad_Name" }, spec: { containers: [] } }, forever);
+    await assert.rejects(bad, (error) => {
+      assert.ok(error instanceof ApiError);
+      assert.deepEqual([error.status, error.reason], [422, "Invalid"]);
+      assert.match(error.message, /metadata\.name/);
+      return true;
+    });
+  });
+
+  void test("create in a namespace that is not there is not found", async () => {
+    await assert.rejects(world().api.create(configMaps, configMap("no-such-namespace", "a"), forever), isNotFound);
+  });
+
+  void test("text of any language, empty values and keys such as __proto__ come back as they were", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const data: unknown = JSON.parse(
+      '{"__proto__":"p","constructor":"c","toString":"t","greek":"λόγος","emoji":"🚢⚓","control":"\\u0001\\t\\r\\n","empty":"","line":"\\u2028"}',
+    );
+    const object = { metadata: { namespace: ns, name: "keys" }, data: data as Readonly<Record<string, string>> };
+    await api.create(configMaps, object, forever);
+    const got = await api.get(configMaps, { namespace: ns, name: "keys" }, forever);
+    const byKey = ([a]: readonly [string, string], [b]: readonly [string, string]) => (a < b ? -1 : 1);
+    assert.deepEqual(Object.entries(got.data ?? {}).sort(byKey), Object.entries(object.data).sort(byKey));
+    assert.ok(Object.hasOwn(got.data ?? {}, "__proto__"));
+  });
+
+  void test("bytes that are not text come back as they were", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const bytes = Buffer.from(Array.from({ length: 256 }, (_, index) => 255 - index));
+    const object = { metadata: { namespace: ns, name: "bytes" }, binaryData: { all: bytes.toString("base64") } };
+    await api.create(configMaps, object, forever);
+    const got = await api.get(configMaps, { namespace: ns, name: "bytes" }, forever);
+    assert.deepEqual(Buffer.from(got.binaryData?.["all"] ?? "", "base64"), bytes);
+  });
+
+  void test("an object of the largest size passes both ways, one above it is refused", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const text = "0123456789abcdef".repeat(2 ** 16 - 8);
+    await api.create(configMaps, configMap(ns, "large", { text }), forever);
+    assert.equal((await api.get(configMaps, { namespace: ns, name: "large" }, forever)).data?.["text"], text);
+    const above = api.create(configMaps, configMap(ns, "larger", { text: `${text}${"x".repeat(4096)}` }), forever);
+    await assert.rejects(above, { status: 422 });
+  });
+}
+
+function updateCases(world: () => ApiWorld): void {
+  void test("update replaces the object and moves its version", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const first = await api.create(configMaps, configMap(ns, "a", { old: "1" }), forever);
+    const second = await api.update(configMaps, { ...first, data: { fresh: "2" } }, {}, forever);
+    assert.deepEqual(second.data, { fresh: "2" });
+    assert.notEqual(second.metadata?.resourceVersion, first.metadata?.resourceVersion);
+    assert.equal(second.metadata?.uid, first.metadata?.uid);
+  });
+
+  void test("update from a stale version is a conflict and changes nothing", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const first = await api.create(configMaps, configMap(ns, "a"), forever);
+    await api.update(configMaps, { ...first, data: { by: "one" } }, {}, forever);
+    const stale = api.update(configMaps, { ...first, data: { by: "other" } }, {}, forever);
+    await assert.rejects(stale, (error) => isConflict(error) && !isAlreadyExists(error));
+    assert.deepEqual((await api.get(configMaps, { namespace: ns, name: "a" }, forever)).data, { by: "one" });
+  });
+
+  void test("update of what is not there is not found", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await assert.rejects(api.update(configMaps, configMap(ns, "none"), {}, forever), isNotFound);
+  });
+
+  void test("an item of a list can be sent back as it came", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await api.create(configMaps, configMap(ns, "a"), forever);
+    const page = await api.list(configMaps, { namespace: ns, fields: "metadata.name=a" }, {}, forever);
+    const [item] = page.items;
+    assert.ok(item !== undefined);
+    const updated = await api.update(configMaps, { ...item, data: { from: "list" } }, {}, forever);
+    assert.deepEqual(updated.data, { from: "list" });
+  });
+}
+
+const named = (namespace: string, name: string) => ({ namespace, name });
+
+async function podWithConditions(api: ApiServer, ns: string) {
+  await api.create(pods, pod(ns, "web", { nodeName: "node-of-patches" }), forever);
+  const conditions = ["Ready", "Initialized"].map((type) => ({ type, status: "False" }));
+  await api.patch(
+    pods,
+    named(ns, "web"),
+    { kind: "strategic", body: { status: { conditions } } },
+    { subresource: "status" },
+    forever,
+  );
+}
+
+function patchCases(world: () => ApiWorld): void {
+  void test("a strategic patch of the status merges conditions by their type", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await podWithConditions(api, ns);
+    const body = { status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } };
+    const patched = await api.patch(
+      pods,
+      named(ns, "web"),
+      { kind: "strategic", body },
+      { subresource: "status" },
+      forever,
+    );
+    const found = new Map(patched.status?.conditions?.map(({ type, status }) => [type, status]));
+    assert.deepEqual([found.get("Ready"), found.get("Initialized")], ["True", "False"]);
+    assert.equal(patched.status?.phase, "Running");
+  });
+
+  void test("$patch: delete takes one element out of a merged list", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await podWithConditions(api, ns);
+    const body = { status: { conditions: [{ type: "Ready", $patch: "delete" }] } };
+    const patched = await api.patch(
+      pods,
+      named(ns, "web"),
+      { kind: "strategic", body },
+      { subresource: "status" },
+      forever,
+    );
+    const types = patched.status?.conditions?.map(({ type }) => type) ?? [];
+    assert.deepEqual([types.includes("Ready"), types.includes("Initialized")], [false, true]);
+  });
+
+  void test("a merge patch removes by null and replaces lists whole", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const metadata = { ...named(ns, "a"), finalizers: ["x.example/one", "x.example/two"] };
+    await api.create(configMaps, { metadata, data: { keep: "1", drop: "2" } }, forever);
+    const body = { metadata: { finalizers: ["x.example/three"] }, data: { drop: null, fresh: "3" } };
+    const patched = await api.patch(configMaps, named(ns, "a"), { kind: "merge", body }, {}, forever);
+    assert.deepEqual(patched.data, { keep: "1", fresh: "3" });
+    assert.deepEqual(patched.metadata?.finalizers, ["x.example/three"]);
+    await api.patch(
+      configMaps,
+      named(ns, "a"),
+      { kind: "merge", body: { metadata: { finalizers: null } } },
+      {},
+      forever,
+    );
+  });
+
+  void test("a patch that names a stale version is a conflict", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const { metadata } = await api.create(configMaps, configMap(ns, "a"), forever);
+    await api.patch(configMaps, named(ns, "a"), { kind: "merge", body: { data: { a: "1" } } }, {}, forever);
+    const body = { metadata: { resourceVersion: metadata?.resourceVersion }, data: { a: "2" } };
+    await assert.rejects(api.patch(configMaps, named(ns, "a"), { kind: "merge", body }, {}, forever), isConflict);
+  });
+
+  void test("a write that names another UID is refused: the name was taken by another object", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const created = await api.create(pods, pod(ns, "web"), forever);
+    const uid = "11111111-2222-3333-4444-555555555555";
+    const stranger = { ...created, metadata: { ...created.metadata, uid }, status: { phase: "Failed" } };
+    await assert.rejects(api.update(pods, stranger, { subresource: "status" }, forever), isConflict);
+    // The server takes the UID in a patch for an attempt to change it, not for a precondition.
+    const body = { metadata: { uid }, status: { phase: "Failed" } };
+    const patch = api.patch(pods, named(ns, "web"), { kind: "strategic", body }, { subresource: "status" }, forever);
+    await assert.rejects(patch, { status: 422, reason: "Invalid" });
+    assert.equal((await api.get(pods, named(ns, "web"), forever)).status?.phase, "Pending");
+  });
+
+  void test("a patch of what is not there is not found, one that makes it wrong is invalid", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await assert.rejects(api.patch(pods, named(ns, "none"), { kind: "merge", body: {} }, {}, forever), isNotFound);
+    await api.create(pods, pod(ns, "web"), forever);
+    const body = { spec: { restartPolicy: "Sometimes" } };
+    await assert.rejects(api.patch(pods, named(ns, "web"), { kind: "merge", body }, {}, forever), { status: 422 });
+  });
+}
+
+function subresourceCases(world: () => ApiWorld): void {
+  void test("a write of the status leaves the spec alone, a write of the object leaves the status alone", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const created = await api.create(pods, pod(ns, "web"), forever);
+    const spec = { containers: [{ name: "main", image: "changed" }] };
+    const afterStatus = await api.update(
+      pods,
+      { ...created, spec, status: { phase: "Failed" } },
+      { subresource: "status" },
+      forever,
+    );
+    const seen = [afterStatus.spec?.containers[0]?.image, afterStatus.status?.phase];
+    assert.deepEqual(seen, ["busybox", "Failed"]);
+    const labels = { app: "changed" };
+    const again = { ...afterStatus, metadata: { ...afterStatus.metadata, labels }, status: { phase: "Running" } };
+    const afterObject = await api.update(pods, again, {}, forever);
+    assert.deepEqual([afterObject.metadata?.labels, afterObject.status?.phase], [labels, "Failed"]);
+  });
+
+  void test("the status of a kind of the cluster is written the same way", async () => {
+    const { api } = world();
+    const { metadata } = await api.create(nodes, { metadata: { generateName: "node-" } }, forever);
+    const name = metadata?.name ?? "";
+    const body = { status: { capacity: { pods: "110" }, conditions: [{ type: "Ready", status: "True" }] } };
+    const patched = await api.patch(nodes, { name }, { kind: "strategic", body }, { subresource: "status" }, forever);
+    assert.deepEqual([patched.status?.capacity, patched.status?.conditions?.[0]?.type], [{ pods: "110" }, "Ready"]);
+    await api.delete(nodes, { name }, {}, forever);
+  });
+
+  void test("a pod is resized through its resize subresource only", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const { metadata } = await api.create(nodes, { metadata: { generateName: "node-" } }, forever);
+    const nodeName = metadata?.name ?? "";
+    const room = {
+      kind: "merge",
+      body: { status: { allocatable: { cpu: "4", memory: "4Gi", pods: "110" } } },
+    } as const;
+    await api.patch(nodes, { name: nodeName }, room, { subresource: "status" }, forever);
+    const resources = (cpu: string) => ({ containers: [{ name: "main", resources: { requests: { cpu } } }] });
+    const containers = [{ name: "main", image: "busybox", resources: { requests: { cpu: "100m" } } }];
+    await api.create(pods, pod(ns, "web", { containers, nodeName }), forever);
+    const patch = { kind: "strategic", body: { spec: resources("200m") } } as const;
+    await assert.rejects(api.patch(pods, named(ns, "web"), patch, {}, forever), { status: 422 });
+    const resized = await api.patch(pods, named(ns, "web"), patch, { subresource: "resize" }, forever);
+    assert.equal(resized.spec?.containers[0]?.resources?.requests?.["cpu"], "200m");
+    await api.delete(nodes, { name: nodeName }, {}, forever);
+  });
+
+  void test("an ephemeral container is added through its subresource", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await api.create(pods, pod(ns, "web"), forever);
+    const body = { spec: { ephemeralContainers: [{ name: "debug", image: "busybox" }] } };
+    const patch = { kind: "strategic", body } as const;
+    const patched = await api.patch(pods, named(ns, "web"), patch, { subresource: "ephemeralcontainers" }, forever);
+    assert.equal(patched.spec?.ephemeralContainers?.[0]?.name, "debug");
+  });
+
+  void test("a subresource that the kind does not have is not found", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await api.create(configMaps, configMap(ns, "a"), forever);
+    const patch = { kind: "merge", body: {} } as const;
+    await assert.rejects(api.patch(configMaps, named(ns, "a"), patch, { subresource: "status" }, forever), isNotFound);
+  });
+}
+
+function deleteCases(world: () => ApiWorld): void {
+  void test("delete removes at once what needs no grace; the second time it is not found", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await api.create(services, { metadata: named(ns, "a"), spec: { ports: [{ port: 80 }] } }, forever);
+    await api.delete(services, named(ns, "a"), {}, forever);
+    await assert.rejects(api.get(services, named(ns, "a"), forever), isNotFound);
+    await assert.rejects(api.delete(services, named(ns, "a"), {}, forever), isNotFound);
+  });
+
+  void test("delete of another UID than the one meant is a conflict, and the object stays", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const { metadata } = await api.create(configMaps, configMap(ns, "a"), forever);
+    const preconditions = { uid: "11111111-2222-3333-4444-555555555555" };
+    await assert.rejects(api.delete(configMaps, named(ns, "a"), { preconditions }, forever), isConflict);
+    const uid = metadata?.uid ?? "";
+    await api.delete(configMaps, named(ns, "a"), { preconditions: { uid } }, forever);
+  });
+
+  void test("delete of a version that has passed is a conflict", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const { metadata } = await api.create(configMaps, configMap(ns, "a"), forever);
+    await api.patch(configMaps, named(ns, "a"), { kind: "merge", body: { data: { a: "1" } } }, {}, forever);
+    const preconditions = { resourceVersion: metadata?.resourceVersion ?? "" };
+    await assert.rejects(api.delete(configMaps, named(ns, "a"), { preconditions }, forever), isConflict);
+  });
+
+  void test("a bound pod gets its grace: marked by the first delete, gone by one without grace", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const created = await api.create(pods, pod(ns, "web", { nodeName: "node-of-deletes" }), forever);
+    await api.delete(pods, named(ns, "web"), { gracePeriodSeconds: 17 }, forever);
+    const marked = await api.get(pods, named(ns, "web"), forever);
+    assert.notEqual(marked.metadata?.deletionTimestamp, undefined);
+    assert.equal(marked.metadata?.deletionGracePeriodSeconds, 17);
+    const uid = created.metadata?.uid ?? "";
+    await api.delete(pods, named(ns, "web"), { gracePeriodSeconds: 0, preconditions: { uid } }, forever);
+    await assert.rejects(api.get(pods, named(ns, "web"), forever), isNotFound);
+  });
+
+  void test("a pod that was never bound goes at once, whatever its grace", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await api.create(pods, pod(ns, "web"), forever);
+    await api.delete(pods, named(ns, "web"), { gracePeriodSeconds: 30 }, forever);
+    await assert.rejects(api.get(pods, named(ns, "web"), forever), isNotFound);
+  });
+
+  void test("a finalizer holds a deleted object until it is taken off", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    await api.create(configMaps, { metadata: { ...named(ns, "a"), finalizers: ["x.example/hold"] } }, forever);
+    await api.delete(configMaps, named(ns, "a"), {}, forever);
+    assert.ok((await api.get(configMaps, named(ns, "a"), forever)).metadata?.deletionTimestamp);
+    await api.patch(
+      configMaps,
+      named(ns, "a"),
+      { kind: "merge", body: { metadata: { finalizers: null } } },
+      {},
+      forever,
+    );
+    await assert.rejects(api.get(configMaps, named(ns, "a"), forever), isNotFound);
+  });
+
+  void test("foreground and orphaning deletes leave their mark for the garbage collector", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    for (const [propagation, finalizer] of [
+      ["Foreground", "foregroundDeletion"],
+      ["Orphan", "orphan"],
+    ] as const) {
+      await api.create(configMaps, configMap(ns, finalizer.toLowerCase()), forever);
+      await api.delete(configMaps, named(ns, finalizer.toLowerCase()), { propagation }, forever);
+      const left = await api.get(configMaps, named(ns, finalizer.toLowerCase()), forever);
+      assert.deepEqual(left.metadata?.finalizers, [finalizer]);
+    }
+  });
+
+  void test("the server refuses to delete what it must keep", async () => {
+    await assert.rejects(world().api.delete(namespaces, { name: "kube-system" }, {}, forever), { status: 403 });
+  });
+}

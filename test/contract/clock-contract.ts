@@ -1,0 +1,92 @@
+/**
+ * What every Clock keeps, the machine's and the simulator's. `pass` lets time go by: it waits on a real clock and moves a virtual
+ * one, so the delays here are a few milliseconds.
+ */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { Clock } from "../../src/ports/clock.ts";
+
+export interface ClockUnderTest {
+  readonly clock: Clock;
+  readonly pass: (ms: number) => Promise<void>;
+}
+
+export function clockContract(name: string, make: () => ClockUnderTest): void {
+  describe(`${name} keeps the Clock contract`, () => {
+    test("a timer fires once, not before its delay has passed", async () => {
+      const { clock, pass } = make();
+      const startedMs = clock.monotonicMs();
+      const firedMs: number[] = [];
+      clock.after(20, () => firedMs.push(clock.monotonicMs()));
+      assert.deepEqual(firedMs, []);
+      await pass(60);
+      assert.equal(firedMs.length, 1);
+      // Node rounds a delay to whole milliseconds of its loop.
+      assert.ok((firedMs[0] ?? 0) - startedMs >= 19, `fired after ${(firedMs[0] ?? 0) - startedMs} ms`);
+    });
+
+    test("a cancelled timer does not fire, and cancelling twice or after the end does no harm", async () => {
+      const { clock, pass } = make();
+      let fired = 0;
+      const cancel = clock.after(5, () => (fired += 1));
+      const cancelLate = clock.after(5, () => (fired += 10));
+      cancel();
+      cancel();
+      await pass(20);
+      cancelLate();
+      cancelLate();
+      assert.equal(fired, 10);
+    });
+
+    test("timers fire in the order of their times", async () => {
+      const { clock, pass } = make();
+      const order: string[] = [];
+      clock.after(30, () => order.push("late"));
+      clock.after(10, () => order.push("early"));
+      await pass(60);
+      assert.deepEqual(order, ["early", "late"]);
+    });
+
+    for (const delayMs of [Number.NaN, -1, 0, Number.NEGATIVE_INFINITY]) {
+      test(`a delay of ${delayMs} fires at the next turn, not at once`, async () => {
+        const { clock, pass } = make();
+        let fired = false;
+        clock.after(delayMs, () => (fired = true));
+        assert.equal(fired, false);
+        await pass(10);
+        assert.equal(fired, true);
+      });
+    }
+
+    for (const delayMs of [2 ** 31 - 1, 2 ** 31, 2 ** 32 + 5, Number.MAX_SAFE_INTEGER, Number.POSITIVE_INFINITY]) {
+      test(`a delay of ${delayMs} ms does not fire early`, async () => {
+        const { clock, pass } = make();
+        let fired = false;
+        const cancel = clock.after(delayMs, () => (fired = true));
+        await pass(10);
+        cancel();
+        assert.equal(fired, false);
+      });
+    }
+
+    test("a timer set by a timer fires too", async () => {
+      const { clock, pass } = make();
+      const order: string[] = [];
+      clock.after(5, () => {
+        order.push("first");
+        clock.after(5, () => order.push("second"));
+      });
+      // A busy machine may be late, never early.
+      for (let turn = 0; turn < 100 && order.length < 2; turn += 1) await pass(10);
+      assert.deepEqual(order, ["first", "second"]);
+    });
+
+    test("monotonic time does not go back, and both clocks go on", async () => {
+      const { clock, pass } = make();
+      const before = { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() };
+      await pass(20);
+      assert.ok(clock.monotonicMs() - before.monotonicMs >= 19);
+      assert.ok(clock.wallMs() - before.wallMs >= 19);
+    });
+  });
+}

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync, statSync } from "node:fs";
+import { after, describe, test } from "node:test";
+import { buildBundle } from "../../tools/build/bundle.ts";
+import { buildExecutable } from "../../tools/build/executable.ts";
+import { inRepository } from "../../tools/repository.ts";
+import { scratch } from "../../tools/scratch.ts";
+import { figure } from "../figures.ts";
+
+describe("npm run build", () => {
+  const elsewhere = scratch();
+  after(() => elsewhere[Symbol.dispose]());
+  const bundle = inRepository("dist/deckhand.js");
+  const executable = inRepository("dist/deckhand");
+  const run = (file: string, ...args: readonly string[]) => {
+    // Away from the repository and its packages, as on a machine where nothing is installed.
+    const { status, stdout, stderr } = spawnSync(file, args, { cwd: elsewhere.root, encoding: "utf8" });
+    return { status, stdout, stderr };
+  };
+
+  test("makes a bundle and an executable", () => {
+    const startedMs = performance.now();
+    const { status, stderr } = run(process.execPath, inRepository("tools/build.ts"));
+    assert.equal(status, 0, stderr);
+    figure("build time", Math.round(performance.now() - startedMs), "ms");
+    figure("bundle", statSync(bundle).size, "bytes");
+    figure("executable", statSync(executable).size, "bytes");
+  });
+
+  for (const [what, command] of [
+    ["the bundle", [process.execPath, bundle]],
+    ["the executable", [executable]],
+  ] as const) {
+    const [file = "", ...args] = command;
+    test(`${what} says its version`, () => {
+      const stdout = "deckhand 0.0.0 (Kubernetes v1.36.4)\n";
+      assert.deepEqual(run(file, ...args, "--version"), { status: 0, stdout, stderr: "" });
+    });
+
+    test(`${what} says what it cannot do yet, with exit code 2`, () => {
+      const { status, stdout, stderr } = run(file, ...args, "--config", "x.yaml");
+      assert.deepEqual([status, stdout], [2, ""]);
+      assert.match(stderr, /"--config x\.yaml" is not there yet/);
+    });
+  }
+
+  test("gives the same bundle and source map for the same tree, wherever it is written", async () => {
+    const again = elsewhere.path("deckhand.js");
+    await buildBundle(again);
+    assert.deepEqual(readFileSync(again), readFileSync(bundle));
+    assert.ok(statSync(`${bundle}.map`).size > 0);
+    assert.equal(
+      readFileSync(bundle, "utf8").includes(inRepository("")),
+      false,
+      "the bundle names a path of this machine",
+    );
+  });
+
+  test("carries grpc-js and protobuf, which main does not use yet, into a bundle and an executable", async () => {
+    elsewhere.write(
+      "entry.ts",
+      `import { credentials, Client } from "@grpc/grpc-js"; import { BinaryWriter } from "@bufbuild/protobuf/wire";
+       const client = new Client("unix:/nowhere", credentials.createInsecure());
+       console.log(client.getChannel().getTarget(), new BinaryWriter().uint32(8).finish().length);
+       client.close();`,
+    );
+    elsewhere.linkPackages();
+    const withGrpc = elsewhere.path("out/grpc.js");
+    await buildBundle(withGrpc, elsewhere.path("entry.ts"));
+    buildExecutable(withGrpc, elsewhere.path("out/grpc"));
+    const wanted = { status: 0, stdout: "unix:/nowhere 1\n", stderr: "" };
+    assert.deepEqual(run(process.execPath, withGrpc), wanted);
+    assert.deepEqual(run(elsewhere.path("out/grpc")), wanted);
+  });
+});

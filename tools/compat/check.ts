@@ -1,0 +1,100 @@
+/** Compares the ledger with the frozen ids and the recorded runs. Every disagreement is a problem that fails the check. */
+import type { RunRecord } from "../testing/run-record.ts";
+import type { Ledger, Priority, Row } from "./ledger.ts";
+import { changedFiles, type FindProof, type Fingerprint, idsIn, onRealParts, proofFinder } from "./proofs.ts";
+
+const IDS_PER_TITLE_MAX = 3;
+
+export interface CheckedRow {
+  readonly row: Row;
+  /** Its proofs, none of which is fresh: the row counts as partial. */
+  readonly staleProofs: readonly StaleProof[];
+}
+
+interface StaleProof {
+  readonly proof: string;
+  readonly changed: readonly string[];
+}
+
+export interface Checked {
+  readonly problems: readonly string[];
+  readonly rows: readonly CheckedRow[];
+}
+
+export function checkLedger(
+  ledger: Ledger,
+  ids: ReadonlyMap<string, Priority>,
+  runs: readonly RunRecord[],
+  fingerprint: Fingerprint,
+): Checked {
+  const find = proofFinder(runs, fingerprint);
+  const rows = ledger.rows.map((row) => checkRow(row, find));
+  return {
+    problems: [
+      ...idProblems(ledger, ids),
+      ...titleProblems(runs, ids, fingerprint),
+      ...rows.flatMap((checked) => checked.problems),
+    ],
+    rows,
+  };
+}
+
+function idProblems({ rows, areas }: Ledger, ids: ReadonlyMap<string, Priority>): readonly string[] {
+  const byId = Map.groupBy(rows, (row) => row.id);
+  const missing = [...ids.keys()].filter((id) => !byId.has(id)).map((id) => `${id} is missing from the ledger`);
+  const twice = [...byId].filter(([, same]) => same.length > 1).map(([id]) => `${id} is in the ledger twice`);
+  const wrong = rows.flatMap(({ id, priority }) => {
+    const wanted = ids.get(id);
+    if (wanted === undefined) return [`${id} is unknown: compat/ids.yaml does not list it`];
+    if (wanted !== priority) return [`${id} is ${wanted}, the ledger says ${priority}`];
+    return areaOf(id) in areas ? [] : [`${id} has no area: "${areaOf(id)}" is not in the ledger's areas`];
+  });
+  return [...missing, ...twice, ...wrong];
+}
+
+/** The section a row stands in: its id without the last number. */
+export const areaOf = (id: string): string => id.slice(0, id.lastIndexOf("."));
+
+/** A title that has changed since it ran is no longer there to be wrong. */
+function titleProblems(
+  runs: readonly RunRecord[],
+  ids: ReadonlyMap<string, Priority>,
+  fingerprint: Fingerprint,
+): readonly string[] {
+  const fresh = runs.flatMap((run) => run.tests.filter((test) => changedFiles(run, [test], fingerprint).length === 0));
+  const titles = new Map(fresh.map((test) => [test.name, test.file]));
+  return [...titles].flatMap(([title, file]) => {
+    const named = idsIn(title);
+    const unknown = named.filter((id) => !ids.has(id)).map((id) => `${file}: "${title}" names ${id}, which is unknown`);
+    if (new Set(named).size <= IDS_PER_TITLE_MAX) return unknown;
+    return [...unknown, `${file}: "${title}" names more than ${IDS_PER_TITLE_MAX} ids`];
+  });
+}
+
+function checkRow(row: Row, find: FindProof): CheckedRow & { readonly problems: readonly string[] } {
+  const { id, standing } = row;
+  if (standing.kind === "todo" || standing.kind === "wont") return { row, staleProofs: [], problems: [] };
+  const problems: string[] = [];
+  const staleProofs: StaleProof[] = [];
+  let shownOnRealParts = false;
+  for (const title of standing.proofs) {
+    const proof = find(title);
+    if (!title.startsWith("upstream:") && !idsIn(title).includes(id)) {
+      problems.push(`${id}: its proof "${title}" does not name it in brackets`);
+    }
+    if (proof.kind === "unknown") {
+      problems.push(`${id}: no recorded run holds its proof "${title}"`);
+      continue;
+    }
+    if (proof.kind === "failed") {
+      problems.push(`${id}: its proof "${title}" did not pass in the last recorded run (${proof.run.suite})`);
+    } else if (proof.stale.length > 0) {
+      staleProofs.push({ proof: title, changed: proof.stale });
+    }
+    shownOnRealParts ||= onRealParts(proof.run);
+  }
+  if (standing.kind === "done" && standing.exact === undefined && !shownOnRealParts) {
+    problems.push(`${id} is done, but no proof ran on real parts and no "exact" says why that is enough`);
+  }
+  return { row, problems, staleProofs: staleProofs.length === standing.proofs.length ? staleProofs : [] };
+}

@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { inRepository } from "../repository.ts";
+import type { RunRecord, TestRecord } from "../testing/run-record.ts";
+import { checkLedger } from "./check.ts";
+import { coverage } from "./coverage.ts";
+import { type Priority, parseIds, parseLedger } from "./ledger.ts";
+import { compatibilityPage } from "./page.ts";
+
+const ids = new Map<string, Priority>([
+  ["7.13", "P0"],
+  ["7.14", "P1"],
+]);
+
+const CRASH = "[7.13] second crash waits 10 s";
+
+const row = (id: string, prio: string, rest: string) =>
+  `  - { id: "${id}", title: "title of ${id}", prio: ${prio}, ${rest} }`;
+
+function ledgerOf(first: string, second = "state: todo") {
+  return parseLedger(
+    [`areas: { "7": "Containers" }`, "rows:", row("7.13", "P0", first), row("7.14", "P1", second)].join("\n"),
+  );
+}
+
+function runOf(tests: readonly Partial<TestRecord>[], about: Partial<RunRecord> = {}): RunRecord {
+  return {
+    suite: "integration",
+    commit: "c0",
+    dirty: false,
+    startedAt: "2026-01-01T00:00:00Z",
+    node: "v26",
+    host: { cores: 2, memoryGiB: 1, kernel: "k", platform: "linux x64", load: 0 },
+    seconds: 1,
+    files: { "a.test.ts": "as it was" },
+    tests: tests.map((each) => ({ name: CRASH, file: "a.test.ts", passed: true, seconds: 0, ...each })),
+    figures: [],
+    ...about,
+  };
+}
+
+const unchanged = () => "as it was";
+const changed = () => "edited";
+const done = (...proofs: readonly string[]) => `state: done, proofs: ${JSON.stringify(proofs)}`;
+const check = (ledger: ReturnType<typeof ledgerOf>, runs: readonly RunRecord[], fingerprint = unchanged) =>
+  checkLedger(ledger, ids, runs, fingerprint);
+const problemsOf = (...args: Parameters<typeof check>) => check(...args).problems;
+
+describe("the ledger's check", () => {
+  test("finds nothing wrong with a done row whose proof passed on real parts", () => {
+    assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), [runOf([{}])]), []);
+  });
+
+  test("finds a proof that no run holds", () => {
+    assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), []), [
+      `7.13: no recorded run holds its proof "${CRASH}"`,
+      `7.13 is done, but no proof ran on real parts and no "exact" says why that is enough`,
+    ]);
+  });
+
+  for (const state of [done(CRASH), `state: partial, waits: "x", proofs: ["${CRASH}"]`]) {
+    test(`finds a proof that did not pass in the last run (${state.slice(7, 14)})`, () => {
+      const earlier = runOf([{}], { startedAt: "2025-01-01T00:00:00Z" });
+      assert.deepEqual(problemsOf(ledgerOf(state), [runOf([{ passed: false }]), earlier]), [
+        `7.13: its proof "${CRASH}" did not pass in the last recorded run (integration)`,
+      ]);
+    });
+  }
+
+  test("takes the last run by time, not by place in the list", () => {
+    const failed = runOf([{ passed: false }], { startedAt: "2025-01-01T00:00:00Z" });
+    assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), [runOf([{}]), failed]), []);
+  });
+
+  test("wants every test of a title to pass", () => {
+    assert.equal(problemsOf(ledgerOf(done(CRASH)), [runOf([{ passed: false }, {}])]).length, 1);
+  });
+
+  test("finds a row that only pure tests prove, unless the entry says why that is enough", () => {
+    const unit = runOf([{}], { suite: "unit" });
+    assert.match(problemsOf(ledgerOf(done(CRASH)), [unit]).join(), /no proof ran on real parts/);
+    assert.deepEqual(problemsOf(ledgerOf(`${done(CRASH)}, exact: "the row is a formula"`), [unit]), []);
+  });
+
+  test("finds a proof that does not name its row, and takes upstream tests by their own name", () => {
+    const runs = [runOf([{ name: "no brackets" }, { name: "upstream:Probing container" }])];
+    assert.deepEqual(problemsOf(ledgerOf(done("no brackets")), runs), [
+      `7.13: its proof "no brackets" does not name it in brackets`,
+    ]);
+    assert.deepEqual(problemsOf(ledgerOf(done("upstream:Probing container")), runs), []);
+  });
+
+  test("finds an id in a title that is unknown", () => {
+    assert.deepEqual(problemsOf(ledgerOf("state: todo"), [runOf([{ name: "[7.99] nothing" }])]), [
+      `a.test.ts: "[7.99] nothing" names 7.99, which is unknown`,
+    ]);
+  });
+
+  test("does not hold a title against a file that has changed since", () => {
+    assert.deepEqual(problemsOf(ledgerOf("state: todo"), [runOf([{ name: "[7.99] nothing" }])], changed), []);
+  });
+
+  test("finds a title with more than three ids", () => {
+    const four = new Map([...ids, ["7.15", "P1"], ["7.16", "P1"]] as const);
+    const ledger = parseLedger(
+      [
+        `areas: { "7": "Containers" }`,
+        "rows:",
+        ...[...four].map(([id, prio]) => `  - { id: "${id}", title: t, prio: ${prio}, state: todo }`),
+      ].join("\n"),
+    );
+    const titles = (name: string) => checkLedger(ledger, four, [runOf([{ name }])], unchanged).problems;
+    assert.deepEqual(titles("[7.13][7.14][7.15] three"), []);
+    assert.deepEqual(titles("[7.13][7.14][7.15][7.16] four"), [
+      `a.test.ts: "[7.13][7.14][7.15][7.16] four" names more than 3 ids`,
+    ]);
+  });
+
+  test("finds ids that are missing, unknown, twice or of another priority", () => {
+    const rows = [`{ id: "7.13", title: t, prio: P3, state: todo }`, `{ id: "8.1", title: t, prio: P0, state: todo }`];
+    const source = [`areas: { "7": "Containers" }`, "rows:", ...[...rows, rows[1]].map((row) => `  - ${row}`)];
+    assert.deepEqual(problemsOf(parseLedger(source.join("\n")), []), [
+      "7.14 is missing from the ledger",
+      "8.1 is in the ledger twice",
+      "7.13 is P0, the ledger says P3",
+      "8.1 is unknown: compat/ids.yaml does not list it",
+      "8.1 is unknown: compat/ids.yaml does not list it",
+    ]);
+  });
+});
+
+const read = (path: string) => readFileSync(inRepository(path), "utf8");
+const asTodo = ({ rows }: ReturnType<typeof parseLedger>) => rows.map((row) => ({ row, staleProofs: [] }));
+
+describe("the ledger as written", () => {
+  for (const [what, state, message] of [
+    ["done without a proof", "state: done", /row 7\.13: state done without a proof/],
+    ["done with an empty list of proofs", "state: done, proofs: []", /row 7\.13: state done without a proof/],
+    ["partial without waits", `state: partial, proofs: ["x"]`, /row 7\.13: partial without "waits"/],
+    ["partial without a proof", "state: partial, waits: x", /row 7\.13: state partial without a proof/],
+    ["wont without a reason", "state: wont", /row 7\.13: reason: text expected/],
+    ["an unknown state", "state: finished", /row 7\.13: state: one of done, partial, todo, wont expected/],
+    ["todo that differs", "state: todo, differs: x", /row 7\.13: "differs" does not go with state todo/],
+  ] as const) {
+    test(`refuses ${what}`, () => assert.throws(() => ledgerOf(state), message));
+  }
+
+  test("holds every id once: 310 behaviours by priority and 64 contracts", () => {
+    const ledger = parseLedger(read("compat/ledger.yaml"));
+    const byPriority = Object.fromEntries(coverage(asTodo(ledger)).map(({ label, total }) => [label, total]));
+    assert.deepEqual(byPriority, { P0: 102, P1: 90, P2: 60, P3: 58, contract: 64, all: 374 });
+    const frozen = parseIds(read("compat/ids.yaml"));
+    const problems = checkLedger(ledger, frozen, [], unchanged).problems;
+    assert.deepEqual(
+      problems.filter((problem) => !problem.includes("proof")),
+      [],
+    );
+    assert.equal(frozen.size, 374);
+  });
+});
+
+describe("coverage", () => {
+  const twoProofs = ledgerOf(done(CRASH, "[7.13] other"), `state: wont, reason: "no"`);
+  const other = { name: "[7.13] other", file: "b.test.ts" };
+  const run = runOf([{}, other], { files: { "a.test.ts": "as it was", "b.test.ts": "as it was" } });
+  const lineOf = (fingerprint: (file: string) => string) =>
+    coverage(checkLedger(twoProofs, ids, [run], fingerprint).rows).find(({ label }) => label === "all");
+
+  test("counts a row as done while one proof is fresh", () => {
+    const line = lineOf((file) => (file === "a.test.ts" ? "edited" : "as it was"));
+    assert.deepEqual(line, {
+      label: "all",
+      total: 2,
+      counts: { done: 1, partial: 0, todo: 0, wont: 1 },
+      donePercent: 100,
+    });
+  });
+
+  test("counts a row with none but stale proofs as partial, without a problem", () => {
+    assert.deepEqual(lineOf(changed)?.counts, { done: 0, partial: 1, todo: 0, wont: 1 });
+    assert.deepEqual(check(twoProofs, [run], changed).problems, []);
+  });
+
+  test("calls a proof stale when the contract suite that defines it has changed", () => {
+    const contract = runOf([{ definedIn: "contract.ts" }], {
+      files: { "a.test.ts": "as it was", "contract.ts": "as it was" },
+    });
+    const { rows } = checkLedger(ledgerOf(done(CRASH)), ids, [contract], (file) =>
+      file === "contract.ts" ? "edited" : "as it was",
+    );
+    assert.deepEqual(rows[0]?.staleProofs, [{ proof: CRASH, changed: ["contract.ts"] }]);
+  });
+});
+
+test("the page lists every row with its state, note and proofs, and survives pipes and tags in titles", () => {
+  const ledger = parseLedger(
+    `areas: { "7": "Containers" }
+rows:
+  - { id: "7.13", title: "<root>/a|b", prio: P0, state: done, differs: "by events", proofs: ["${CRASH}"] }
+  - { id: "7.14", title: "plain", prio: P1, state: partial, waits: "row 9.1", proofs: ["${CRASH}"] }`,
+  );
+  const { rows } = checkLedger(ledger, ids, [runOf([{}])], unchanged);
+  const page = compatibilityPage(ledger, rows);
+  assert.ok(page.includes(`| 7.13 | &lt;root>/a\\|b | P0 | done | differs: by events | ${CRASH} |`), page);
+  assert.ok(page.includes(`| 7.14 | plain | P1 | partial | waits: row 9.1 | ${CRASH} |`), page);
+  assert.ok(page.includes("| P0 | 1 | 1 | 0 | 0 | 0 | 100.0 % |"), page);
+});

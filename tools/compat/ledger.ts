@@ -1,0 +1,112 @@
+/** The ledger as written: read from YAML into a union per state, or refused with the place that is wrong. */
+import { parse } from "yaml";
+import { assertNever } from "../../src/base/assert.ts";
+import { type Fields, fields, list, optional, record, ShapeError, text } from "../shape.ts";
+
+export const priorities = ["P0", "P1", "P2", "P3", "contract"] as const;
+export type Priority = (typeof priorities)[number];
+
+export type Standing =
+  | {
+      readonly kind: "done";
+      readonly proofs: readonly string[];
+      /** What we do otherwise on purpose. */
+      readonly differs?: string;
+      /** Why a pure test is enough; without it a proof on real parts is wanted. */
+      readonly exact?: string;
+    }
+  | { readonly kind: "partial"; readonly proofs: readonly string[]; readonly waits: string }
+  | { readonly kind: "todo" }
+  | { readonly kind: "wont"; readonly reason: string };
+
+export interface Row {
+  readonly id: string;
+  readonly title: string;
+  readonly priority: Priority;
+  readonly standing: Standing;
+}
+
+export interface Ledger {
+  /** Section number → name. */
+  readonly areas: Readonly<Record<string, string>>;
+  readonly rows: readonly Row[];
+}
+
+/** Which keys an entry may have beside id, title, prio and state. A forgotten one of these is found by its shape. */
+const keysOf: Readonly<Record<Standing["kind"], readonly string[]>> = {
+  done: ["proofs", "differs", "exact"],
+  partial: ["proofs", "waits"],
+  todo: [],
+  wont: ["reason"],
+};
+
+export function parseLedger(source: string): Ledger {
+  const ledger = fields(parse(source), "ledger");
+  return {
+    areas: record(ledger["areas"], "areas", text),
+    rows: list(ledger["rows"], "rows", parseRow),
+  };
+}
+
+function parseRow(value: unknown, where: string): Row {
+  const row = fields(value, where);
+  const id = text(row["id"], `${where}.id`);
+  return {
+    id,
+    title: text(row["title"], `row ${id}: title`),
+    priority: oneOf(priorities, row["prio"], `row ${id}: prio`),
+    standing: parseStanding(row, `row ${id}`),
+  };
+}
+
+function parseStanding(row: Fields, where: string): Standing {
+  const kind = oneOf(["done", "partial", "todo", "wont"] as const, row["state"], `${where}: state`);
+  const allowed = new Set(["id", "title", "prio", "state", ...keysOf[kind]]);
+  const stray = Object.keys(row).find((key) => !allowed.has(key));
+  if (stray !== undefined) throw new ShapeError(`${where}: "${stray}" does not go with state ${kind}`);
+  switch (kind) {
+    case "done": {
+      const differs = optional(row["differs"], `${where}: differs`, text);
+      const exact = optional(row["exact"], `${where}: exact`, text);
+      return {
+        kind,
+        proofs: proofsOf(row, where),
+        ...(differs === undefined ? {} : { differs }),
+        ...(exact === undefined ? {} : { exact }),
+      };
+    }
+    case "partial":
+      if (row["waits"] === undefined) throw new ShapeError(`${where}: partial without "waits"`);
+      return { kind, proofs: proofsOf(row, where), waits: text(row["waits"], `${where}: waits`) };
+    case "todo":
+      return { kind };
+    case "wont":
+      return { kind, reason: text(row["reason"], `${where}: reason`) };
+    default:
+      return assertNever(kind);
+  }
+}
+
+function proofsOf(row: Fields, where: string): readonly string[] {
+  const proofs = row["proofs"] === undefined ? [] : list(row["proofs"], `${where}: proofs`, text);
+  if (proofs.length === 0) throw new ShapeError(`${where}: state ${String(row["state"])} without a proof`);
+  return proofs;
+}
+
+function oneOf<T extends string>(known: readonly T[], value: unknown, where: string): T {
+  const found = known.find((each) => each === value);
+  if (found === undefined)
+    throw new ShapeError(`${where}: one of ${known.join(", ")} expected, found ${String(value)}`);
+  return found;
+}
+
+/** The frozen list: id → priority. */
+export function parseIds(source: string): ReadonlyMap<string, Priority> {
+  const byPriority = fields(parse(source), "ids");
+  const ids = priorities.flatMap((priority) =>
+    text(byPriority[priority], `ids: ${priority}`)
+      .split(/\s+/)
+      .map((id) => [id, priority] as const),
+  );
+  return new Map(ids);
+}

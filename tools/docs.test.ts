@@ -1,0 +1,106 @@
+/** The documents' examples: what they name exists, what is marked runnable runs, and no link leads nowhere. */
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, test } from "node:test";
+import { inRepository, repositoryRoot } from "./repository.ts";
+import { freshTestEnvironment } from "./scratch.ts";
+import { fields, parseJson } from "./shape.ts";
+
+const read = (path: string) => readFileSync(inRepository(path), "utf8");
+const scripts = fields(fields(parseJson(read("package.json")), "package.json")["scripts"], "scripts");
+
+interface Example {
+  readonly runnable: boolean;
+  readonly lines: readonly string[];
+}
+
+function examplesIn(page: string): readonly Example[] {
+  return [...page.matchAll(/^```sh( runnable)?\n(.*?)^```$/gms)].map(([, runnable, body = ""]) => ({
+    runnable: runnable !== undefined,
+    lines: body.split("\n").filter((line) => line !== "" && !line.startsWith("#")),
+  }));
+}
+
+/** What is wrong with a line of an example, or undefined. */
+function problemOf(line: string): string | undefined {
+  const [program = "", ...args] = line.split(" ");
+  switch (program) {
+    case "npm":
+      return problemOfNpm(args);
+    case "node":
+    case ".":
+      return existsSync(inRepository(args[0] ?? "")) ? undefined : `${args[0]} does not exist`;
+    default:
+      return `no check is known for "${program}"`;
+  }
+}
+
+function problemOfNpm([verb = "", ...rest]: readonly string[]): string | undefined {
+  const name = verb === "run" ? rest[0] : verb;
+  if (name === undefined || !(name in scripts)) return `package.json has no script ${name}`;
+  const [first = ""] = rest.slice(rest.indexOf("--") + 1);
+  if (name === "cluster" && !new RegExp(`^    case "${first}":`, "m").test(read("test/cluster/cli.ts"))) {
+    return `the cluster command has no verb ${first}`;
+  }
+  if (name === "proof" && !existsSync(inRepository(`test/proofs/${first}.proof.ts`)))
+    return `there is no proof ${first}`;
+  return undefined;
+}
+
+/** Links to files of the repository; those to the web are not followed. */
+const linksIn = (page: string): readonly string[] =>
+  [...page.matchAll(/\]\(([^)#\s]+)[^)]*\)/g)].flatMap(([, target = ""]) => (/^[a-z]+:/.test(target) ? [] : [target]));
+
+const pages = globSync(["*.md", "docs/**/*.md", "{src,sim,test,bench}/**/README.md"], {
+  cwd: repositoryRoot,
+}).toSorted();
+
+describe("the documents", () => {
+  for (const path of pages) {
+    const page = read(path);
+    const examples = examplesIn(page);
+
+    test(`${path}: links and examples name what exists`, () => {
+      const broken = linksIn(page).filter((link) => !existsSync(join(dirname(inRepository(path)), link)));
+      const wrong = examples.flatMap(({ lines }) => lines.flatMap((line) => problemOf(line) ?? []));
+      assert.deepEqual({ broken, wrong }, { broken: [], wrong: [] });
+    });
+
+    for (const line of examples.filter(({ runnable }) => runnable).flatMap(({ lines }) => lines)) {
+      test(`${path}: "${line}" runs`, () => {
+        const env = { ...freshTestEnvironment(), PATH: `${dirname(process.execPath)}:${process.env["PATH"]}` };
+        const { status, stdout, stderr } = spawnSync("bash", ["-c", line], {
+          cwd: repositoryRoot,
+          encoding: "utf8",
+          env,
+        });
+        assert.equal(status, 0, stderr);
+        assert.notEqual(stdout, "");
+      });
+    }
+  }
+
+  test("the pages that every user looks for are there, with examples", () => {
+    for (const path of ["README.md", "CONTRIBUTING.md"]) assert.ok(examplesIn(read(path)).length >= 3, path);
+    for (const path of ["CHANGELOG.md", "SECURITY.md", "docs/ARCHITECTURE.md", "docs/compatibility.md"]) {
+      assert.ok(pages.includes(path), path);
+    }
+    assert.match(read("LICENSE"), /Apache License\s+Version 2\.0/);
+  });
+});
+
+describe("the check of an example", () => {
+  for (const [line, problem] of [
+    ["npm test -- concurrency", undefined],
+    ["npm run check", undefined],
+    ["npm run nothing", "package.json has no script nothing"],
+    ["npm run cluster -- explode", "the cluster command has no verb explode"],
+    ["npm run proof -- nothing", "there is no proof nothing"],
+    ["node tools/nothing.ts", "tools/nothing.ts does not exist"],
+    ["curl example.com", `no check is known for "curl"`],
+  ] as const) {
+    test(`"${line}": ${problem ?? "fine"}`, () => assert.equal(problemOf(line), problem));
+  }
+});

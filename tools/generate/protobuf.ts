@@ -1,0 +1,75 @@
+/**
+ * Messages of the parties that speak gRPC, from the .proto files in pinned Go modules. Only names, numbers and shapes are taken:
+ * upstream's comments are removed before the compiler sees them. Needs Go's module cache (or proxy) and nothing else.
+ */
+import { execFile } from "node:child_process";
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import type { Generator } from "./generator.ts";
+import { withoutComments } from "./proto-comments.ts";
+
+interface ProtoSource {
+  /** The folder of src/wire whose `gen` receives the messages. Sources of one party have different file names. */
+  readonly party: string;
+  readonly module: string;
+  readonly version: string;
+  readonly file: string;
+}
+
+const sources: readonly ProtoSource[] = [
+  { party: "cri", module: "k8s.io/cri-api", version: "v0.36.4", file: "pkg/apis/runtime/v1/api.proto" },
+];
+
+const parties = [...new Set(sources.map(({ party }) => party))];
+
+export const protobufGenerators: readonly Generator[] = parties.map((party) => ({
+  name: party,
+  output: `src/wire/${party}/gen`,
+  make: (folder) =>
+    compile(
+      sources.filter((source) => source.party === party),
+      folder,
+    ),
+}));
+
+const run = promisify(execFile);
+const buf = fileURLToPath(import.meta.resolve("@bufbuild/buf/bin/buf"));
+const plugin = fileURLToPath(import.meta.resolve("@bufbuild/protoc-gen-es/bin/protoc-gen-es"));
+
+async function compile(protos: readonly ProtoSource[], folder: string): Promise<void> {
+  const scratch = await mkdtemp(join(tmpdir(), "deckhand-proto-"));
+  try {
+    const input = join(scratch, "proto");
+    await mkdir(input);
+    for (const proto of protos) {
+      const text = await readFile(join(await moduleFolder(proto, scratch), proto.file), "utf8");
+      await writeFile(join(input, basename(proto.file)), withoutComments(text), { flag: "wx" });
+    }
+    // target=ts would emit enums, which Node's type stripping refuses.
+    const template = {
+      version: "v2",
+      plugins: [
+        {
+          local: [process.execPath, plugin],
+          out: folder,
+          opt: ["target=js+dts", "import_extension=js"],
+        },
+      ],
+    };
+    await run(process.execPath, [buf, "generate", input, "--template", JSON.stringify(template)]);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+async function moduleFolder({ module, version }: ProtoSource, cwd: string): Promise<string> {
+  // Asked outside of any module, so that no go.mod of ours has a say.
+  const { stdout } = await run("go", ["mod", "download", "-json", `${module}@${version}`], { cwd });
+  const answer: unknown = JSON.parse(stdout);
+  if (typeof answer === "object" && answer !== null && "Dir" in answer && typeof answer.Dir === "string")
+    return answer.Dir;
+  throw new Error(`go has no folder for ${module}@${version}`);
+}

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+import { importProblems, importsOf, layers } from "./layers.ts";
+import { inRepository, repositoryRoot } from "./repository.ts";
+import { fields, list, parseJson, text } from "./shape.ts";
+
+const readConfig = (path: string) => fields(parseJson(readFileSync(inRepository(path), "utf8")), path);
+
+function referencesOf(folder: string): readonly string[] {
+  const config = readConfig(join(folder, "tsconfig.json"));
+  return list(config["references"], folder, (each, where) =>
+    join(folder, text(fields(each, where)["path"], where)),
+  ).toSorted();
+}
+
+describe("the layers", () => {
+  for (const { folder, mayImport, node } of layers) {
+    test(`${folder}/tsconfig.json refers to what the table allows, and no more`, () => {
+      assert.deepEqual(referencesOf(folder), mayImport.toSorted());
+      const { types } = fields(readConfig(`${folder}/tsconfig.json`)["compilerOptions"], folder);
+      assert.deepEqual(types, node ? ["node"] : []);
+    });
+  }
+
+  test("tsc -b builds every layer", () => {
+    assert.deepEqual(referencesOf("."), layers.map((layer) => layer.folder).toSorted());
+  });
+
+  test("every import of the tree goes the way the table allows", () => {
+    const files = globSync("{src,sim,test,tools,bench}/**/*.{ts,js}", { cwd: repositoryRoot });
+    const problems = files.flatMap((file) => importProblems(file, readFileSync(inRepository(file), "utf8")));
+    assert.ok(files.length > 40, `only ${files.length} files found`);
+    assert.deepEqual(problems, []);
+  });
+});
+
+describe("the walk over imports", () => {
+  test("sees every form of import", () => {
+    const source = `import a from "./a.ts";
+import type { B } from "./b.ts";
+import {
+  c,
+  d,
+} from "./c.ts";
+import "./e.ts";
+export { f } from "./f.ts";
+const g = await import("./g.ts");
+const notOne = 'from "./h.ts"';`;
+    assert.deepEqual(importsOf(source), ["./a.ts", "./b.ts", "./c.ts", "./e.ts", "./f.ts", "./g.ts"]);
+  });
+
+  for (const [what, path, name, problem] of [
+    ["a wrong direction", "src/domain/x.ts", "../ports/clock.ts", /src\/domain may not import src\/ports/],
+    ["a sideways import", "src/wire/cri/x.ts", "../../server/x.ts", /src\/wire may not import src\/server/],
+    ["a package below the edges", "src/domain/x.ts", "yaml", /imports the package yaml/],
+    ["sim reaching for the adapters", "sim/x.ts", "../src/app/main.ts", /names adapters/],
+  ] as const) {
+    test(`finds ${what}`, () => assert.match(importProblems(path, `import "${name}";`).join(), problem));
+  }
+
+  test("lets a unit test import what tests may", () => {
+    assert.deepEqual(importProblems("src/domain/x.test.ts", `import { a } from "../../sim/virtual-clock.ts";`), []);
+  });
+});

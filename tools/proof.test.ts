@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { after, describe, test } from "node:test";
+import { freshTestEnvironment, scratch } from "./scratch.ts";
+import { fields, number, parseJson, record, text } from "./shape.ts";
+import { directRequirements } from "./testing/proof-report.ts";
+import { parseRun } from "./testing/run-record.ts";
+
+describe("proof on a small repository", () => {
+  const tree = scratch();
+  after(() => tree[Symbol.dispose]());
+  tree.copy(
+    "tools/proof.ts",
+    "tools/repository.ts",
+    "tools/shape.ts",
+    "tools/testing",
+    "test/figures.ts",
+    "test/size.ts",
+  );
+  tree.write("package.json", `{ "type": "module", "version": "1.2.3" }`);
+  tree.write("test/cluster/parts/x/go.mod", "require example.com/x v4.5.6\n");
+  tree.write(
+    "test/proofs/big.proof.ts",
+    `import assert from "node:assert/strict"; import { test } from "node:test";
+     import { figure } from "../figures.ts"; import { seed, wholeSize } from "../size.ts";
+     test("is big", () => { assert.ok(wholeSize()); figure("seed seen", seed(), "1"); });`,
+  );
+  tree.git("init", "-q");
+  tree.git("add", "-A");
+  tree.git("commit", "-q", "-m", "start");
+  const report = tree.path("docs/proofs/big.json");
+
+  const run = (...args: readonly string[]) =>
+    spawnSync(process.execPath, [tree.path("tools/proof.ts"), ...args], {
+      encoding: "utf8",
+      env: freshTestEnvironment(),
+    });
+
+  test("lists the proofs when none is named", () => {
+    assert.deepEqual([run().stdout, run().status], ["big\n", 0]);
+  });
+
+  test("refuses a proof that does not exist, and a seed that is no number", () => {
+    assert.equal(run("small").status, 2);
+    assert.match(run("small").stderr, /no proof "small"; known: big/);
+    assert.match(run("big", "--seed", "x").stderr, /--seed must be a whole number/);
+  });
+
+  test("with --try it runs at the whole size and writes nothing", () => {
+    const { status, stdout } = run("big", "--try", "--seed", "7");
+    assert.equal(status, 0, stdout);
+    assert.match(stdout, /seed seen: 7 1\n1 passed, 0 failed, 0 skipped\n$/);
+    assert.equal(existsSync(report), false);
+  });
+
+  test("writes a report with commit, seed, versions and figures, as JSON and to read", () => {
+    assert.equal(run("big", "--seed", "42").status, 0);
+    const source = readFileSync(report, "utf8");
+    const { suite, dirty, tests, figures } = parseRun(source, "big.json");
+    assert.deepEqual(
+      { suite, dirty, passed: tests.map((each) => each.passed), figures },
+      {
+        suite: "proof:big",
+        dirty: false,
+        passed: [true],
+        figures: [{ test: "is big", name: "seed seen", value: 42, unit: "1" }],
+      },
+    );
+    const more = fields(parseJson(source), "report");
+    assert.equal(number(more["seed"], "seed"), 42);
+    assert.deepEqual(record(more["versions"], "versions", text), { deckhand: "1.2.3", "example.com/x": "v4.5.6" });
+    const page = readFileSync(tree.path("docs/proofs/big.md"), "utf8");
+    assert.match(page, /all 1 tests passed/);
+    assert.match(page, /\| seed seen \| 42 1 \| is big \|/);
+  });
+
+  test("refuses a tree with changes, but not for a report that waits to be committed", () => {
+    assert.equal(run("big").status, 0);
+    tree.write("src/new.ts", "");
+    const { status, stderr } = run("big");
+    assert.deepEqual([status, stderr.includes("commit them")], [2, true]);
+  });
+});
+
+test("a go.mod's direct requirements are told from what they pull in", () => {
+  const source =
+    "module a.b/c\n\ngo 1.26\n\nrequire a.b/one v1.0.0\n\nrequire (\n\ta.b/two v2.0.0\n\ta.b/three v3.0.0 // indirect\n)\n";
+  assert.deepEqual(directRequirements(source), { "a.b/one": "v1.0.0", "a.b/two": "v2.0.0" });
+});

@@ -1,0 +1,74 @@
+/**
+ * Runs a proof at its whole size and writes its report: `npm run proof -- <name> [--seed N] [--try]`. Without a name it lists the
+ * proofs. A report names a commit, so the tree must be clean; `--try` runs on any tree and writes nothing.
+ */
+import { randomInt } from "node:crypto";
+import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { parseArgs } from "node:util";
+import { inRepository, isDirty, repositoryRoot } from "./repository.ts";
+import { fields, parseJson, text } from "./shape.ts";
+import { directRequirements, proofPage } from "./testing/proof-report.ts";
+import { runFiles } from "./testing/run-files.ts";
+import { countsLine, countTests, succeeded } from "./testing/run-record.ts";
+
+const SUFFIX = ".proof.ts";
+const LIMIT_MS = 24 * 60 * 60_000;
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { seed: { type: "string" }, try: { type: "boolean", default: false } },
+  });
+  const known = proofNames();
+  const name = positionals[0];
+  if (name === undefined) {
+    process.stdout.write(known.map((each) => `${each}\n`).join(""));
+    return 0;
+  }
+  if (!known.includes(name)) return refuse(`there is no proof "${name}"; known: ${known.join(", ")}`);
+  const seed = values.seed === undefined ? randomInt(2 ** 31) : Number(values.seed);
+  if (!Number.isSafeInteger(seed)) return refuse(`--seed must be a whole number, found "${values.seed}"`);
+  if (!values.try && isDirty()) {
+    return refuse("the tree has changes that no commit holds: commit them, or use --try to write no report");
+  }
+  const record = await runFiles({
+    suite: `proof:${name}`,
+    files: [`test/proofs/${name}${SUFFIX}`],
+    concurrency: 1,
+    fileLimitMs: LIMIT_MS,
+    env: { DECKHAND_SIZE: "whole", DECKHAND_SEED: String(seed) },
+    verbose: true,
+    print: (line) => process.stdout.write(line),
+  });
+  for (const figure of record.figures) process.stdout.write(`${figure.name}: ${figure.value} ${figure.unit}\n`);
+  if (!values.try) {
+    const report = { ...record, seed, versions: versions() };
+    mkdirSync(inRepository("docs/proofs"), { recursive: true });
+    writeFileSync(inRepository(`docs/proofs/${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
+    writeFileSync(inRepository(`docs/proofs/${name}.md`), proofPage(name, report));
+  }
+  const counts = countTests(record.tests);
+  process.stdout.write(`${countsLine(counts)}\n`);
+  return succeeded(counts) ? 0 : 1;
+}
+
+function refuse(reason: string): number {
+  process.stderr.write(`${reason}\n`);
+  return 2;
+}
+
+const proofNames = (): readonly string[] =>
+  globSync(`test/proofs/*${SUFFIX}`, { cwd: repositoryRoot })
+    .map((path) => basename(path, SUFFIX))
+    .toSorted();
+
+function versions(): Readonly<Record<string, string>> {
+  const manifest = fields(parseJson(readFileSync(inRepository("package.json"), "utf8")), "package.json");
+  const goMods = globSync("test/cluster/parts/*/go.mod", { cwd: repositoryRoot }).toSorted();
+  const parts = goMods.map((path) => directRequirements(readFileSync(inRepository(path), "utf8")));
+  const pinned = Object.fromEntries(parts.flatMap((part) => Object.entries(part)));
+  return { deckhand: text(manifest["version"], "version"), ...pinned };
+}
+
+process.exitCode = await main();

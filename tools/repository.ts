@@ -1,0 +1,61 @@
+/** What a record says of the tree and the machine it was made on. */
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { availableParallelism, loadavg, release, totalmem } from "node:os";
+import { dirname, join } from "node:path";
+
+export const repositoryRoot = dirname(import.meta.dirname);
+
+/** Paths in records are relative to the root, so that they mean the same on every machine. */
+export const inRepository = (path: string): string => join(repositoryRoot, path);
+
+export interface HostFacts {
+  readonly cores: number;
+  readonly memoryGiB: number;
+  readonly kernel: string;
+  readonly platform: string;
+  /** Load average over one minute when the run began: a figure from a busy machine says so. */
+  readonly load: number;
+}
+
+export function hostFacts(): HostFacts {
+  return {
+    cores: availableParallelism(),
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    platform: `${process.platform} ${process.arch}`,
+    load: loadavg()[0] ?? 0,
+  };
+}
+
+export function git(...args: readonly string[]): string {
+  return execFileSync("git", args, { cwd: repositoryRoot, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
+}
+
+export const currentCommit = (): string => git("rev-parse", "HEAD");
+
+/** Whether the tree differs from its commit. What git ignores does not count, nor do reports that wait to be committed. */
+export const isDirty = (): boolean => git("status", "--porcelain", "--", ".", ":!docs/proofs") !== "";
+
+/** How many commits lie between `commit` and now, or undefined when this history does not hold it (a rebase, a shallow clone). */
+export function commitsSince(commit: string): number | undefined {
+  try {
+    return Number(git("rev-list", "--count", `${commit}..HEAD`));
+  } catch {
+    return undefined;
+  }
+}
+
+/** A short fingerprint of a file's content, or undefined when there is no such file. */
+export function fingerprint(path: string): string | undefined {
+  try {
+    return createHash("sha256")
+      .update(readFileSync(inRepository(path)))
+      .digest("hex")
+      .slice(0, 16);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}

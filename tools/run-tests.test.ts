@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { after, describe, test } from "node:test";
+import { freshTestEnvironment, scratch } from "./scratch.ts";
+import { parseRun, type RunRecord } from "./testing/run-record.ts";
+
+const good = `import { test } from "node:test"; test("good", () => {}); `;
+
+describe("run-tests on a small repository", () => {
+  const tree = scratch();
+  after(() => tree[Symbol.dispose]());
+  tree.copy("tools/run-tests.ts", "tools/repository.ts", "tools/shape.ts", "tools/testing", "test/figures.ts");
+  for (const name of ["run-record", "suites"]) tree.write(`tools/testing/${name}.test.ts`, good);
+  const suitesSource = readFileSync(tree.path("tools/testing/suites.ts"), "utf8");
+  tree.write(".gitignore", ".runs/\n");
+  tree.write("package.json", `{ "type": "module" }`);
+  tree.git("init", "-q");
+  commit("start");
+
+  function commit(message: string): void {
+    tree.git("add", "-A");
+    tree.git("commit", "-q", "-m", message);
+  }
+
+  function run(...args: readonly string[]) {
+    const { status, stdout } = spawnSync(process.execPath, [tree.path("tools/run-tests.ts"), ...args], {
+      encoding: "utf8",
+      env: freshTestEnvironment(),
+    });
+    return { status, stdout, lastLine: stdout.trimEnd().split("\n").at(-1) };
+  }
+
+  function recordOf(suite: string): RunRecord {
+    const path = tree.path(`.runs/${suite}.json`);
+    return parseRun(readFileSync(path, "utf8"), path);
+  }
+
+  test("a suite that passes ends with its count and exit code 0, and is recorded", () => {
+    const { status, lastLine } = run("unit");
+    assert.deepEqual({ status, lastLine }, { status: 0, lastLine: "2 passed, 0 failed, 0 skipped" });
+    const record = recordOf("unit");
+    assert.deepEqual(
+      record.tests
+        .map(({ name, file, passed }) => ({ name, file, passed }))
+        .toSorted((a, b) => (a.file < b.file ? -1 : 1)),
+      [
+        { name: "good", file: "tools/testing/run-record.test.ts", passed: true },
+        { name: "good", file: "tools/testing/suites.test.ts", passed: true },
+      ],
+    );
+    assert.equal(record.dirty, false);
+    assert.match(record.commit, /^[0-9a-f]{40}$/);
+  });
+
+  test("no test at all is a failure", () => {
+    const { status, lastLine } = run("unit", "no-such-file");
+    assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 0 failed, 0 skipped" });
+  });
+
+  for (const [what, body, lastLine, printed] of [
+    [
+      "a failed assertion",
+      `test("bad", () => { throw new Error("the reason"); })`,
+      "1 passed, 1 failed, 0 skipped",
+      /failed: bad\n.*the reason/,
+    ],
+    ["a skipped test", `test.skip("later", () => {})`, "1 passed, 0 failed, 1 skipped", /skipped: later/],
+    ["a todo test", `test.todo("later")`, "1 passed, 0 failed, 1 skipped", /skipped: later/],
+    [
+      "an error after the tests",
+      `setTimeout(() => { throw new Error("too late"); }, 50)`,
+      "1 passed, 1 failed, 0 skipped",
+      /too late/,
+    ],
+    ["an error while loading", `throw new Error("not loaded")`, "0 passed, 1 failed, 0 skipped", /not loaded/],
+  ] as const) {
+    test(`${what} fails the run and is named`, () => {
+      tree.write("src/x.test.ts", good + body);
+      const { status, stdout, lastLine: found } = run("unit", "src/x");
+      assert.deepEqual({ status, found }, { status: 1, found: lastLine }, stdout);
+      assert.match(stdout, printed);
+    });
+  }
+
+  test("a file without tests fails the run", () => {
+    tree.write("src/x.test.ts", "console.log('nothing here');");
+    const { status, stdout, lastLine } = run("unit", "src/x");
+    assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 1 failed, 0 skipped" });
+    assert.match(stdout, /it holds no test/);
+  });
+
+  test("a file that never ends is killed even in a busy loop, and its failure says so", () => {
+    tree.write(
+      "src/x.test.ts",
+      `${good} test("bad", () => { throw new Error("x"); }); test("busy", async () => { await new Promise((r) => setTimeout(r, 200)); for (;;); });`,
+    );
+    tree.write("tools/testing/suites.ts", suitesSource.replaceAll(/fileLimitMs: .*,/g, "fileLimitMs: 1500,"));
+    const { status, stdout, lastLine } = run("unit", "src/x");
+    tree.write("tools/testing/suites.ts", suitesSource);
+    assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "1 passed, 2 failed, 0 skipped" }, stdout);
+    assert.match(stdout, /failed: the file as a whole/);
+    assert.match(stdout, /ended from outside: it ran for more than 1.5 s/);
+  });
+
+  test("a failing hook fails the run although every test passed", () => {
+    tree.write(
+      "src/x.test.ts",
+      `import { after, describe, test } from "node:test";
+       describe("outer", () => { test("inner", () => {}); after(() => { throw new Error("in the hook"); }); });`,
+    );
+    const { status, stdout, lastLine } = run("unit", "src/x");
+    assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "1 passed, 1 failed, 0 skipped" });
+    assert.match(stdout, /failed: outer\n.*in the hook/);
+  });
+
+  test("a run of a part joins the record of the same commit, and starts a new one on another", () => {
+    tree.write("src/x.test.ts", good);
+    commit("before");
+    run("unit");
+    tree.write("src/x.test.ts", good.replace("good", "better"));
+    run("unit", "src/x");
+    const names = () =>
+      recordOf("unit")
+        .tests.map((test) => test.name)
+        .toSorted();
+    assert.deepEqual(names(), ["better", "good", "good"]);
+    assert.equal(recordOf("unit").dirty, true);
+    commit("after");
+    run("unit", "src/x");
+    assert.deepEqual(names(), ["better"]);
+  });
+
+  test("names are full, the defining file is kept, and figures are recorded with their test", () => {
+    tree.write(
+      "test/contract/one.ts",
+      `import { test } from "node:test"; export const suite = () => test("holds", () => {});`,
+    );
+    tree.write(
+      "test/integration/x.test.ts",
+      `import { describe, test } from "node:test"; import { figure } from "../figures.ts"; import { suite } from "../contract/one.ts";
+       describe("outer", () => { test("inner", () => figure("start", 12.5, "ms")); suite(); });`,
+    );
+    const { stdout, status } = run("integration");
+    assert.equal(status, 0, stdout);
+    const { tests, figures, files } = recordOf("integration");
+    assert.deepEqual(
+      tests.map(({ name, definedIn }) => [name, definedIn]),
+      [
+        ["outer > inner", undefined],
+        ["outer > holds", "test/contract/one.ts"],
+      ],
+    );
+    assert.deepEqual(figures, [{ test: "outer > inner", name: "start", value: 12.5, unit: "ms" }]);
+    assert.deepEqual(Object.keys(files), ["test/contract/one.ts", "test/integration/x.test.ts"]);
+  });
+
+  test("--total adds up the suites of this commit, and a suite that has not run on it is a failure", () => {
+    tree.write("src/x.test.ts", good);
+    commit("for the total");
+    assert.equal(run("unit").status, 0);
+    const before = run("--total");
+    assert.deepEqual([before.status, before.lastLine], [1, "3 passed, 1 failed, 0 skipped"]);
+    assert.match(before.stdout, /integration has not run on this commit/);
+    assert.equal(run("integration").status, 0);
+    const after = run("--total");
+    assert.deepEqual([after.status, after.lastLine], [0, "5 passed, 0 failed, 0 skipped"]);
+    tree.write("src/x.test.ts", `${good} test.skip("later", () => {});`);
+    run("unit");
+    assert.equal(run("--total").lastLine, "5 passed, 0 failed, 1 skipped");
+  });
+});

@@ -1,0 +1,78 @@
+/**
+ * Runs a suite and records it: `node tools/run-tests.ts unit|integration [--verbose] [part of a path ...]`. The last line is the
+ * count. The record goes to `.runs/<suite>.json`, where `npm run compat` finds it. `--total` runs nothing and counts what the
+ * records of this commit hold.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { parseArgs } from "node:util";
+import { currentCommit, inRepository, repositoryRoot } from "./repository.ts";
+import { runFiles } from "./testing/run-files.ts";
+import {
+  countsLine,
+  countTests,
+  mergeRuns,
+  parseRun,
+  type RunRecord,
+  succeeded,
+  type TestRecord,
+} from "./testing/run-record.ts";
+import { type SuiteName, suiteFiles, suiteNames, suites } from "./testing/suites.ts";
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { verbose: { type: "boolean", default: false }, total: { type: "boolean", default: false } },
+  });
+  if (values.total) return finish(suiteNames.flatMap(testsOfThisCommit));
+  const [name, ...filters] = positionals;
+  const suiteName = suiteNames.find((known) => known === name);
+  if (suiteName === undefined) {
+    process.stderr.write(`usage: run-tests.ts ${suiteNames.join("|")} [--verbose] [part of a path ...], or --total\n`);
+    return 2;
+  }
+  const suite = suites[suiteName];
+  const record = await runFiles({
+    suite: suiteName,
+    files: suiteFiles(suite, repositoryRoot, filters),
+    concurrency: suite.concurrency,
+    fileLimitMs: suite.fileLimitMs,
+    env: {},
+    verbose: values.verbose,
+    print: (text) => process.stdout.write(text),
+  });
+  save(suiteName, filters.length === 0 ? record : mergeRuns(load(suiteName), record));
+  return finish(record.tests);
+}
+
+function finish(tests: readonly TestRecord[]): number {
+  const counts = countTests(tests);
+  process.stdout.write(`${countsLine(counts)}\n`);
+  return succeeded(counts) ? 0 : 1;
+}
+
+/** A suite that has not run on this commit counts as one failure, so that a sum never hides it. */
+function testsOfThisCommit(suite: SuiteName): readonly TestRecord[] {
+  const record = load(suite);
+  if (record?.commit === currentCommit()) return record.tests;
+  process.stdout.write(`${suite} has not run on this commit\n`);
+  return [{ name: `${suite} has not run`, file: "", passed: false, seconds: 0 }];
+}
+
+const recordPath = (suite: SuiteName): string => inRepository(`.runs/${suite}.json`);
+
+function load(suite: SuiteName): RunRecord | undefined {
+  try {
+    return parseRun(readFileSync(recordPath(suite), "utf8"), recordPath(suite));
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function save(suite: SuiteName, record: RunRecord): void {
+  mkdirSync(dirname(recordPath(suite)), { recursive: true });
+  writeFileSync(recordPath(suite), `${JSON.stringify(record, null, 2)}\n`);
+}
+
+process.exitCode = await main();

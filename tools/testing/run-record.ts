@@ -1,0 +1,127 @@
+/**
+ * The record of a test run: what ran, on which commit, and whether it passed. `npm test` leaves one per suite in `.runs/`, a proof
+ * leaves one in `docs/proofs/`; the compatibility ledger reads both.
+ */
+import type { HostFacts } from "../repository.ts";
+import { boolean, fields, list, number, optional, parseJson, record, text } from "../shape.ts";
+
+export interface TestRecord {
+  /** The titles from the outermost suite to the test, joined by " > ". */
+  readonly name: string;
+  /** The file that ran, relative to the repository. */
+  readonly file: string;
+  /** The file that holds the test, where it is another: a contract suite is run from several files. */
+  readonly definedIn?: string;
+  readonly passed: boolean;
+  /** It did not run, on purpose or because it is not written; that is no pass. */
+  readonly skipped?: true;
+  readonly seconds: number;
+}
+
+export interface Counts {
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+export function countTests(tests: readonly TestRecord[]): Counts {
+  const passed = tests.filter((test) => test.passed).length;
+  const skipped = tests.filter((test) => test.skipped === true).length;
+  return { passed, skipped, failed: tests.length - passed - skipped };
+}
+
+/** A skipped test is a failure: it says nothing and looks as if it did. So is a run without tests. */
+export const succeeded = ({ passed, failed, skipped }: Counts): boolean => passed > 0 && failed === 0 && skipped === 0;
+
+export const countsLine = ({ passed, failed, skipped }: Counts): string =>
+  `${passed} passed, ${failed} failed, ${skipped} skipped`;
+
+export interface Figure {
+  readonly test: string;
+  readonly name: string;
+  readonly value: number;
+  readonly unit: string;
+}
+
+export interface RunRecord {
+  readonly suite: string;
+  readonly commit: string;
+  /** The tree differed from the commit. */
+  readonly dirty: boolean;
+  readonly startedAt: string;
+  readonly node: string;
+  readonly host: HostFacts;
+  readonly seconds: number;
+  /** Test file → fingerprint of its content when it ran: a proof is stale when the file has changed since. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly tests: readonly TestRecord[];
+  readonly figures: readonly Figure[];
+}
+
+/** A run of a part joins the record of the same commit: what ran again is replaced, the rest stays. */
+export function mergeRuns(earlier: RunRecord | undefined, part: RunRecord): RunRecord {
+  if (earlier === undefined || earlier.commit !== part.commit || earlier.suite !== part.suite) return part;
+  const ranAgain = new Set(part.tests.map((test) => test.file));
+  const kept = earlier.tests.filter((test) => !ranAgain.has(test.file));
+  const keptNames = new Set(kept.map((test) => test.name));
+  return {
+    ...part,
+    dirty: earlier.dirty || part.dirty,
+    seconds: earlier.seconds + part.seconds,
+    files: { ...earlier.files, ...part.files },
+    tests: [...kept, ...part.tests],
+    figures: [...earlier.figures.filter((figure) => keptNames.has(figure.test)), ...part.figures],
+  };
+}
+
+/** Reads a record back; `where` names its file in the message of a refusal. */
+export function parseRun(source: string, where: string): RunRecord {
+  const run = fields(parseJson(source), where);
+  return {
+    suite: text(run["suite"], `${where}: suite`),
+    commit: text(run["commit"], `${where}: commit`),
+    dirty: boolean(run["dirty"], `${where}: dirty`),
+    startedAt: text(run["startedAt"], `${where}: startedAt`),
+    node: text(run["node"], `${where}: node`),
+    host: parseHost(run["host"], `${where}: host`),
+    seconds: number(run["seconds"], `${where}: seconds`),
+    files: record(run["files"], `${where}: files`, text),
+    tests: list(run["tests"], `${where}: tests`, parseTest),
+    figures: list(run["figures"], `${where}: figures`, parseFigure),
+  };
+}
+
+function parseHost(value: unknown, where: string): HostFacts {
+  const host = fields(value, where);
+  return {
+    cores: number(host["cores"], `${where}.cores`),
+    memoryGiB: number(host["memoryGiB"], `${where}.memoryGiB`),
+    kernel: text(host["kernel"], `${where}.kernel`),
+    platform: text(host["platform"], `${where}.platform`),
+    load: number(host["load"], `${where}.load`),
+  };
+}
+
+function parseTest(value: unknown, where: string): TestRecord {
+  const test = fields(value, where);
+  const definedIn = optional(test["definedIn"], `${where}.definedIn`, text);
+  const skipped = optional(test["skipped"], `${where}.skipped`, boolean) === true;
+  return {
+    name: text(test["name"], `${where}.name`),
+    file: text(test["file"], `${where}.file`),
+    ...(definedIn === undefined ? {} : { definedIn }),
+    passed: boolean(test["passed"], `${where}.passed`),
+    ...(skipped ? { skipped } : {}),
+    seconds: number(test["seconds"], `${where}.seconds`),
+  };
+}
+
+export function parseFigure(value: unknown, where: string): Figure {
+  const figure = fields(value, where);
+  return {
+    test: text(figure["test"], `${where}.test`),
+    name: text(figure["name"], `${where}.name`),
+    value: number(figure["value"], `${where}.value`),
+    unit: text(figure["unit"], `${where}.unit`),
+  };
+}
