@@ -20,7 +20,7 @@ export function firstBytes(text: string, bytesMax: number): string {
 export function lastBytes(text: string, bytesMax: number): string {
   let bytes = 0;
   let start = text.length;
-  for (const character of [...text].reverse()) {
+  for (const character of Array.from(text).toReversed()) {
     bytes += bytesOf(character);
     if (bytes > bytesMax) return text.slice(start);
     start -= character.length;

@@ -12,7 +12,7 @@ const STATUS_FIELDS: MergeFields = {
 
 /** Undefined when there is nothing to say. Bound to the UID: a pod of the same name is another pod. */
 export function statusPatch(published: Pod, wanted: PodStatus): JsonObject | undefined {
-  const current = { ...published.status } as JsonObject;
-  const status = strategicMergePatch(current, { ...wanted } as JsonObject, STATUS_FIELDS);
+  const current: JsonObject = { ...published.status };
+  const status = strategicMergePatch(current, { ...wanted }, STATUS_FIELDS);
   return status === undefined ? undefined : { metadata: { uid: published.metadata?.uid }, status };
 }
