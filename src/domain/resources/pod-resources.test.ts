@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { goldenLines } from "../../../test/support/golden.ts";
 import type { PodSpec } from "../../api/gen/core-v1.ts";
 import { formatQuantity } from "../../base/quantity.ts";
-import { hugepageBytes, kernelPageSize } from "./hugepages.ts";
+import { hugepageBytes, hugepagesResource, kernelPageSize } from "./hugepages.ts";
 import { oomScoreAdj } from "./oom-score.ts";
 import { podCgroupValues } from "./pod-cgroup-values.ts";
 import { podLimits, podRequests } from "./pod-resources.ts";
@@ -97,6 +97,14 @@ void test("[14.4] a pod's own pids limit is set where the node has one, and excl
   assert.equal(podCgroupValues({ spec }, options).pidsMax, 1024n);
   assert.equal(podCgroupValues({ spec }, { ...options, podPidsLimit: -1n }).pidsMax, undefined);
   assert.equal(podCgroupValues({ spec }, options, { exclusiveCpus: true }).cpuQuotaUs, -1);
+});
+
+void test("[3.6] huge pages are a resource named by their size", () => {
+  assert.deepEqual([2_097_152n, 1_073_741_824n, 65_536n].map(hugepagesResource), [
+    "hugepages-2Mi",
+    "hugepages-1Gi",
+    "hugepages-64Ki",
+  ]);
 });
 
 void test("huge pages are named by the kernel as the page's largest whole unit", () => {
