@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { isCriticalPod } from "../pod/critical.ts";
+import { isCriticalPod } from "../pod/pod-identity.ts";
 import { KUBELET_OOM_SCORE_ADJ, oomScoreAdj } from "./oom-score.ts";
 
 const CAPACITY = 1_000_000_000n;

@@ -1,7 +1,7 @@
 /** Who is killed first when the machine runs out of memory: the score the kernel adds to that of a container's processes. */
 import type { Container, Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { quantityValue } from "../../base/quantity.ts";
-import { isNodeCriticalPod } from "../pod/critical.ts";
+import { isNodeCriticalPod } from "../pod/pod-identity.ts";
 import { containerRequests, hasPodLevelRequests, isSidecar, specOf } from "./pod-resources.ts";
 import { podQosClass } from "./qos-class.ts";
 import { parseResourceList } from "./resource-list.ts";
