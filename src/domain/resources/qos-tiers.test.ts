@@ -19,6 +19,12 @@ void test("[14.9] burstable weighs the sum of its pods' requests, the best effor
   assert.equal(values["kubepods"]?.cpuShares, undefined);
 });
 
+void test("[14.9] a pod that is over weighs nothing", () => {
+  const over = ["Succeeded", "Failed"].map((phase): Pod => ({ ...pod({ cpu: "1" }), status: { phase } }));
+  const running: Pod = { ...pod({ cpu: "500m" }), status: { phase: "Running" } };
+  assert.equal(tiers([...over, running])["kubepods/burstable"]?.cpuShares, 512);
+});
+
 void test("[14.9] without pods both tiers have the least there is: weight 1", () => {
   const values = tiers([]);
   for (const tier of ["kubepods/burstable", "kubepods/besteffort"]) {

@@ -9,7 +9,7 @@ import { podQosClass } from "./qos-class.ts";
 
 const UNBOUNDED_BYTES = 2n ** 62n;
 
-/** `pods` are those that may run now. Burstable pods weigh together as much as they request; the best effort is the rest. */
+/** Burstable pods that are not over weigh together as much as they request; the best effort is the rest. */
 export function qosTierValues(
   pods: Iterable<Pod>,
   hugepageSizes: readonly string[],
@@ -25,7 +25,8 @@ export function qosTierValues(
 function burstableMilliCpu(pods: Iterable<Pod>): bigint {
   let milliCpu = 0n;
   for (const pod of pods) {
-    if (podQosClass(pod) !== "Burstable") continue;
+    const isOver = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
+    if (isOver || podQosClass(pod) !== "Burstable") continue;
     const request = podRequests(specOf(pod), { overhead: true }).get("cpu");
     if (request !== undefined) milliCpu += quantityMilliValue(request);
   }
