@@ -1,0 +1,100 @@
+/** Control groups in memory: a tree of names with values and processes. Killing takes effect at once. */
+import { assert } from "../src/base/assert.ts";
+import { cgroupPath } from "../src/domain/resources/cgroup-name.ts";
+import type { CgroupName, CgroupValues } from "../src/domain/resources/cgroup-values.ts";
+import type { Cgroups } from "../src/ports/cgroups.ts";
+
+interface Group {
+  readonly values: CgroupValues;
+  readonly pids: Set<number>;
+}
+
+export interface FakeCgroupsOptions {
+  readonly version?: 1 | 2;
+  /** The group all names start from. */
+  readonly root?: CgroupName;
+  /** Told of every process that `destroy` kills. */
+  readonly onKill?: (pid: number) => void;
+}
+
+export class FakeCgroups implements Cgroups {
+  readonly version: 1 | 2;
+  readonly #root: CgroupName;
+  readonly #onKill: (pid: number) => void;
+  readonly #groups = new Map<string, Group>();
+
+  constructor({ version = 2, root = [], onKill = () => {} }: FakeCgroupsOptions = {}) {
+    this.version = version;
+    this.#root = root;
+    this.#onKill = onKill;
+    this.#make([]);
+  }
+
+  pathOf(name: CgroupName): string {
+    return cgroupPath([...this.#root, ...name], "cgroupfs");
+  }
+
+  exists(name: CgroupName): Promise<boolean> {
+    return Promise.resolve(this.#groups.has(name.join("/")));
+  }
+
+  apply(name: CgroupName, values: CgroupValues): Promise<void> {
+    for (let depth = 1; depth <= name.length; depth += 1) this.#make(name.slice(0, depth));
+    const group = this.#group(name);
+    this.#groups.set(name.join("/"), { ...group, values: { ...group.values, ...values } });
+    return Promise.resolve();
+  }
+
+  children(name: CgroupName): Promise<readonly string[]> {
+    const depth = name.length;
+    const below = this.#below(name).filter((path) => path.length === depth + 1);
+    return Promise.resolve(below.map((path) => path[depth] ?? "").sort());
+  }
+
+  processes(name: CgroupName): Promise<readonly number[]> {
+    const groups = this.#groups.has(name.join("/")) ? [name, ...this.#below(name)] : [];
+    const pids = groups.flatMap((group) => [...this.#group(group).pids]);
+    return Promise.resolve(pids.sort((a, b) => a - b));
+  }
+
+  async destroy(name: CgroupName, signal: AbortSignal): Promise<void> {
+    assert(name.length > 0, "the group everything is in is not ours to remove");
+    signal.throwIfAborted();
+    for (const pid of await this.processes(name)) this.#onKill(pid);
+    for (const group of [name, ...this.#below(name)]) this.#groups.delete(group.join("/"));
+  }
+
+  /** For the world around: a process starts in, or moves to, a group that is there. */
+  place(pid: number, name: CgroupName): void {
+    for (const group of this.#groups.values()) group.pids.delete(pid);
+    this.#group(name).pids.add(pid);
+  }
+
+  /** For the world around: a process ended by itself. */
+  ended(pid: number): void {
+    for (const group of this.#groups.values()) group.pids.delete(pid);
+  }
+
+  valuesOf(name: CgroupName): CgroupValues {
+    return this.#group(name).values;
+  }
+
+  #make(name: CgroupName): void {
+    const key = name.join("/");
+    if (!this.#groups.has(key)) this.#groups.set(key, { values: {}, pids: new Set() });
+  }
+
+  #group(name: CgroupName): Group {
+    const group = this.#groups.get(name.join("/"));
+    assert(group !== undefined, `there is no group ${name.join("/")}`);
+    return group;
+  }
+
+  #below(name: CgroupName): readonly CgroupName[] {
+    const inside = (path: CgroupName) => path.length > name.length && name.every((part, index) => path[index] === part);
+    return [...this.#groups.keys()]
+      .filter((key) => key !== "")
+      .map((key) => key.split("/"))
+      .filter(inside);
+  }
+}

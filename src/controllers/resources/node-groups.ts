@@ -1,0 +1,69 @@
+/** What the groups above all pods should be held to, as a list, read from the machine and the settings. */
+
+import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
+import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
+import { kernelPageSize } from "../../domain/resources/hugepages.ts";
+import { kubepodsValues, type Reservations, reservedValues } from "../../domain/resources/node-allocatable.ts";
+import type { MachineFacts } from "../../ports/machine.ts";
+
+/** `enforceNodeAllocatable`, without its "none". */
+export type Enforcement =
+  | "pods"
+  | "system-reserved"
+  | "kube-reserved"
+  | "system-reserved-compressible"
+  | "kube-reserved-compressible";
+
+export interface NodeGroupSettings {
+  readonly nodeName: string;
+  /** As a name; names in messages start from it. */
+  readonly cgroupRoot: CgroupName;
+  readonly reservations: Reservations;
+  readonly enforce: ReadonlySet<Enforcement>;
+  /** Paths from the root of all groups. */
+  readonly systemReservedCgroup: string;
+  readonly kubeReservedCgroup: string;
+  /** Such as "0-3": set where no CPUs are handed out one by one. */
+  readonly onlineCpus?: string;
+}
+
+export const hugepageSizesOf = ({ hugepages }: MachineFacts): readonly string[] =>
+  [...hugepages.keys()].map(kernelPageSize);
+
+export const allPods = (facts: MachineFacts, settings: NodeGroupSettings): readonly [CgroupName, CgroupValues] => [
+  KUBEPODS,
+  kubepodsValues({
+    cpus: facts.cpus,
+    memoryBytes: facts.memoryBytes,
+    pidsMax: BigInt(facts.pidsMax),
+    reservations: settings.reservations,
+    enforcePods: settings.enforce.has("pods"),
+    ...(settings.onlineCpus !== undefined && { onlineCpus: settings.onlineCpus }),
+  }),
+];
+
+export interface ReservedGroup {
+  readonly path: string;
+  readonly values: CgroupValues;
+  /** As messages call it. */
+  readonly title: string;
+  readonly subject: "system" | "kube";
+}
+
+/** In the order upstream goes through them. */
+export function reservedGroups(settings: NodeGroupSettings): readonly ReservedGroup[] {
+  const { enforce, reservations } = settings;
+  const of = (subject: "system" | "kube", compressible: boolean): readonly ReservedGroup[] => {
+    if (!enforce.has(compressible ? `${subject}-reserved-compressible` : `${subject}-reserved`)) return [];
+    const isSystem = subject === "system";
+    return [
+      {
+        path: isSystem ? settings.systemReservedCgroup : settings.kubeReservedCgroup,
+        values: reservedValues(isSystem ? reservations.systemReserved : reservations.kubeReserved, { compressible }),
+        title: `${isSystem ? "System" : "Kube"} Reserved${compressible ? " Compressible" : ""}`,
+        subject,
+      },
+    ];
+  };
+  return [...of("system", false), ...of("kube", false), ...of("system", true), ...of("kube", true)];
+}

@@ -1,0 +1,200 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeCgroups } from "../../../sim/fake-cgroups.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { LatestTable } from "../../concurrency/latest-table.ts";
+import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
+import { parseResourceList } from "../../domain/resources/resource-list.ts";
+import type { MachineFacts } from "../../ports/machine.ts";
+import type { NodeGroupSettings } from "./node-groups.ts";
+import { type NodeCgroups, ResourcesController } from "./resources.ts";
+
+const facts: MachineFacts = {
+  cpus: 2,
+  memoryBytes: 4n * 2n ** 30n,
+  swapBytes: 0n,
+  hugepages: new Map([[2_097_152n, 0n]]),
+  machineId: "",
+  systemUuid: "",
+  bootId: "",
+  kernelVersion: "",
+  osImage: "",
+  hostname: "",
+  pidsMax: 32_768,
+};
+
+const plain: NodeGroupSettings = {
+  nodeName: "n1",
+  cgroupRoot: ["x"],
+  reservations: { systemReserved: parseResourceList({ memory: "1Gi" }), kubeReserved: new Map() },
+  enforce: new Set(["pods"]),
+  systemReservedCgroup: "",
+  kubeReservedCgroup: "",
+};
+
+/** Counts what is applied, and refuses what it is told to. */
+class Watched extends FakeCgroups {
+  readonly applied: string[] = [];
+  refusal: Error | undefined;
+
+  override apply(name: CgroupName, values: CgroupValues): Promise<void> {
+    this.applied.push(name.join("/"));
+    if (this.refusal !== undefined && values.memoryLimitBytes !== undefined) return Promise.reject(this.refusal);
+    return super.apply(name, values);
+  }
+}
+
+function world(settings: NodeGroupSettings = plain, read = () => Promise.resolve(facts)) {
+  const clock = new ManualClock();
+  const pods = new Watched({ root: ["x"] });
+  const machine = new Watched();
+  const cgroups = new LatestCell<NodeCgroups | undefined>(undefined);
+  const admittedPods = new LatestTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>();
+  const tiersReady = new LatestCell(false);
+  const told: string[] = [];
+  const errors: string[] = [];
+  const controller = new ResourcesController({
+    cgroups,
+    admittedPods,
+    tiersReady,
+    machine: { facts: read },
+    events: {
+      emit: ({ kind, name }, type, reason, message) => told.push(`${kind}/${name} ${type} ${reason} ${message}`),
+    },
+    clock,
+    log: { info: () => {}, error: (message) => errors.push(message) },
+    settings,
+  });
+  const stop = new AbortController();
+  const running = controller.run(stop.signal);
+  const admit = (uid: string, cpu: string, kind = "admitted") =>
+    admittedPods.set(uid, {
+      pod: { spec: { containers: [{ name: "a", resources: { requests: { cpu } } }] } },
+      verdict: { kind },
+    });
+  return {
+    clock,
+    pods,
+    machine,
+    admittedPods,
+    tiersReady,
+    told,
+    errors,
+    admit,
+    ready: async () => {
+      cgroups.set({ pods, machine });
+      await clock.advance(0);
+    },
+    end: async () => {
+      stop.abort(new Error("over"));
+      await running;
+      assert.equal(clock.timersPending, 0);
+    },
+  };
+}
+
+void test("[14.8] nothing is done until cgroups can be reached, then kubepods is held and told once", async () => {
+  const { clock, pods, told, tiersReady, ready, end } = world();
+  await clock.advance(300_000);
+  assert.deepEqual([pods.applied, tiersReady.value], [[], false]);
+  await ready();
+  assert.deepEqual(pods.valuesOf(["kubepods"]), {
+    cpuShares: 2048,
+    memoryLimitBytes: 3_221_225_472n,
+    pidsMax: 32_768n,
+    hugepageLimitBytes: new Map([["2MB", 2n ** 62n]]),
+  });
+  assert.equal(tiersReady.value, true);
+  await clock.advance(300_000);
+  assert.deepEqual(told, ["Node/n1 Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods"]);
+  await end();
+});
+
+void test("[14.8] a refused limit is told each minute until it holds; the tiers do not wait for it", async () => {
+  const { clock, pods, told, tiersReady, ready, end } = world();
+  pods.refusal = new Error("cgroup /x/kubepods: too low");
+  await ready();
+  assert.equal(tiersReady.value, true);
+  assert.equal(pods.valuesOf(["kubepods", "besteffort"]).cpuShares, 2);
+  await clock.advance(60_000);
+  pods.refusal = undefined;
+  await clock.advance(59_999);
+  const failed =
+    'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to update Node Allocatable Limits ["x" "kubepods"]: cgroup /x/kubepods: too low';
+  assert.deepEqual(told, [failed, failed]);
+  await clock.advance(1);
+  assert.deepEqual(told.slice(2), [
+    "Node/n1 Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods",
+  ]);
+  await end();
+});
+
+void test("[14.9] the burstable tier follows the admitted pods at once, and only it is touched", async () => {
+  const { clock, pods, admittedPods, admit, ready, end } = world();
+  admit("before", "250m");
+  await ready();
+  assert.equal(pods.valuesOf(["kubepods", "burstable"]).cpuShares, 256);
+  pods.applied.length = 0;
+  admit("more", "1");
+  admit("turned-away", "8", "rejected");
+  await clock.advance(0);
+  assert.equal(pods.valuesOf(["kubepods", "burstable"]).cpuShares, 1280);
+  admittedPods.delete("before");
+  await clock.advance(0);
+  assert.equal(pods.valuesOf(["kubepods", "burstable"]).cpuShares, 1024);
+  assert.deepEqual(new Set(pods.applied), new Set(["kubepods/burstable"]));
+  pods.applied.length = 0;
+  admit("more", "1");
+  await clock.advance(0);
+  assert.deepEqual(pods.applied, []);
+  await end();
+});
+
+void test("[14.9] what someone else changed is put back within a minute", async () => {
+  const { clock, pods, ready, end } = world();
+  await ready();
+  await pods.apply(["kubepods", "besteffort"], { cpuShares: 9999 });
+  await pods.apply(["kubepods"], { memoryLimitBytes: 1n });
+  await clock.advance(60_000);
+  assert.equal(pods.valuesOf(["kubepods", "besteffort"]).cpuShares, 2);
+  assert.equal(pods.valuesOf(["kubepods"]).memoryLimitBytes, 3_221_225_472n);
+  await end();
+});
+
+void test("[14.8] groups for reserved resources are held where they exist, and are never made", async () => {
+  const { clock, machine, told, ready, end } = world({
+    ...plain,
+    enforce: new Set(["pods", "system-reserved", "kube-reserved-compressible"]),
+    systemReservedCgroup: "/system",
+    kubeReservedCgroup: "/kube",
+    reservations: {
+      systemReserved: parseResourceList({ cpu: "500m", memory: "1Gi" }),
+      kubeReserved: parseResourceList({ cpu: "250m", memory: "1Gi" }),
+    },
+  });
+  await machine.apply(["system"], {});
+  await ready();
+  assert.deepEqual(machine.valuesOf(["system"]), { cpuShares: 512, memoryLimitBytes: 1_073_741_824n });
+  assert.equal(await machine.exists(["kube"]), false);
+  assert.deepEqual(told.slice(1), [
+    "Node/n1 Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system",
+    'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Compressible Cgroup Limits on "/kube": cgroup ["kube"] does not exist',
+  ]);
+  await machine.apply(["kube"], {});
+  await clock.advance(60_000);
+  assert.deepEqual(machine.valuesOf(["kube"]), { cpuShares: 256 });
+  assert.deepEqual(told.slice(3), [
+    "Node/n1 Normal NodeAllocatableEnforced Updated limits on kube reserved cgroup /kube",
+  ]);
+  await end();
+});
+
+void test("a machine that cannot be read leaves its limits, and the tiers are still held", async () => {
+  const { pods, errors, told, ready, end } = world(plain, () => Promise.reject(new Error("no /proc")));
+  await ready();
+  assert.deepEqual(errors, ["Cannot tell what the machine has; its limits stay as they are"]);
+  assert.deepEqual([told, pods.valuesOf(["kubepods", "burstable"]).cpuShares], [[], 2]);
+  await end();
+});

@@ -1,0 +1,196 @@
+/**
+ * Holds the groups above all pods to their values.
+ *
+ * Every minute all of them are brought to what they should be, whoever changed them meanwhile; a change of the admitted pods only
+ * moves the weight of the burstable tier, and only when the sum is another. What fails is told and tried again a minute later:
+ * a limit below what is in use now can be set once evictions have made room.
+ */
+
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { linkSignals } from "../../concurrency/link-signals.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { parseCgroupPath } from "../../domain/resources/cgroup-name.ts";
+import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
+import { qosTierValues } from "../../domain/resources/qos-tiers.ts";
+import type { Cgroups } from "../../ports/cgroups.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Machine } from "../../ports/machine.ts";
+import { allPods, hugepageSizesOf, type NodeGroupSettings, type ReservedGroup, reservedGroups } from "./node-groups.ts";
+
+const EVERY_MS = 60_000;
+const ENFORCED = "NodeAllocatableEnforced";
+const FAILED = "FailedNodeAllocatableEnforcement";
+
+/** Known once the runtime has said which driver it uses. */
+export interface NodeCgroups {
+  /** Below the kubelet's own root. */
+  readonly pods: Cgroups;
+  /** From the root of all groups. */
+  readonly machine: Cgroups;
+}
+
+export interface ResourcesOptions {
+  readonly cgroups: Latest<NodeCgroups | undefined>;
+  /** Those turned away do not weigh. */
+  readonly admittedPods: ReadTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>;
+  readonly tiersReady: LatestCell<boolean>;
+  readonly machine: Pick<Machine, "facts">;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly settings: NodeGroupSettings;
+}
+
+export class ResourcesController {
+  readonly #options: ResourcesOptions;
+  /** What was said to be in force, so that it is said once. */
+  readonly #enforced = new Set<string>();
+  #hugepageSizes: readonly string[] = [];
+  /** The shares each tier was last brought to. */
+  readonly #tiersInPlace = new Map<CgroupName, number | undefined>();
+
+  constructor(options: ResourcesOptions) {
+    this.#options = options;
+  }
+
+  async run(shutdown: AbortSignal): Promise<void> {
+    const { admittedPods, clock } = this.#options;
+    const wake = new Alarm();
+    const unwatch = admittedPods.watch(() => wake.ring());
+    try {
+      const cgroups = await this.#cgroupsKnown(shutdown);
+      let dueMs = clock.monotonicMs();
+      for (;;) {
+        wake.reset();
+        if (clock.monotonicMs() >= dueMs) {
+          await this.#holdAll(cgroups);
+          dueMs = clock.monotonicMs() + EVERY_MS;
+        } else {
+          await this.#holdTiers(cgroups.pods, { always: false });
+        }
+        await wake.orAfter(clock, dueMs - clock.monotonicMs(), shutdown);
+      }
+    } catch (error) {
+      if (!shutdown.aborted) throw error;
+    } finally {
+      unwatch();
+    }
+  }
+
+  async #cgroupsKnown(shutdown: AbortSignal): Promise<NodeCgroups> {
+    const { cgroups } = this.#options;
+    for (;;) {
+      const { value, version } = cgroups;
+      if (value !== undefined) return value;
+      await cgroups.changed(version, shutdown);
+    }
+  }
+
+  async #holdAll(cgroups: NodeCgroups): Promise<void> {
+    const { machine, settings, log } = this.#options;
+    try {
+      const facts = await machine.facts();
+      this.#hugepageSizes = hugepageSizesOf(facts);
+      const [name, values] = allPods(facts, settings);
+      await this.#enforce(
+        "pods",
+        "Updated Node Allocatable limit across pods",
+        () => cgroups.pods.apply(name, values),
+        {
+          failure: `Failed to update Node Allocatable Limits ${quoted([...settings.cgroupRoot, ...name])}`,
+        },
+      );
+    } catch (error) {
+      log.error("Cannot tell what the machine has; its limits stay as they are", error);
+    }
+    await this.#holdTiers(cgroups.pods, { always: true });
+    for (const group of reservedGroups(settings)) await this.#holdReserved(cgroups.machine, group);
+  }
+
+  async #holdTiers(cgroups: Cgroups, { always }: { readonly always: boolean }): Promise<void> {
+    const { admittedPods, tiersReady, log } = this.#options;
+    const admitted = admittedPods.keys().map((uid) => admittedPods.get(uid));
+    const pods = admitted.flatMap((entry) => (entry?.verdict.kind === "admitted" ? [entry.pod] : []));
+    try {
+      for (const [name, values] of qosTierValues(pods, this.#hugepageSizes)) {
+        const isInPlace = this.#tiersInPlace.has(name) && this.#tiersInPlace.get(name) === values.cpuShares;
+        if (isInPlace && !always) continue;
+        this.#tiersInPlace.delete(name);
+        await cgroups.apply(name, values);
+        this.#tiersInPlace.set(name, values.cpuShares);
+      }
+      if (!tiersReady.value) tiersReady.set(true);
+    } catch (error) {
+      log.error("Failed to update QoS cgroup configuration", error);
+    }
+  }
+
+  async #holdReserved(cgroups: Cgroups, { path, values, title, subject }: ReservedGroup): Promise<void> {
+    const name = parseCgroupPath(path);
+    await this.#enforce(
+      title,
+      `Updated limits on ${subject} reserved cgroup ${path}`,
+      async () => {
+        if (!(await cgroups.exists(name))) throw new Error(`cgroup ${quoted(name)} does not exist`);
+        await cgroups.apply(name, values);
+      },
+      { failure: `Failed to enforce ${title} Cgroup Limits on ${JSON.stringify(path)}` },
+    );
+  }
+
+  async #enforce(
+    what: string,
+    success: string,
+    act: () => Promise<void>,
+    { failure }: { readonly failure: string },
+  ): Promise<void> {
+    const { events, log, settings } = this.#options;
+    const node = { kind: "Node", name: settings.nodeName, namespace: "", uid: "" } as const;
+    try {
+      await act();
+      if (!this.#enforced.has(what)) events.emit(node, "Normal", ENFORCED, success);
+      this.#enforced.add(what);
+    } catch (error) {
+      this.#enforced.delete(what);
+      const message = `${failure}: ${error instanceof Error ? error.message : String(error)}`;
+      log.error(failure, error);
+      events.emit(node, "Warning", FAILED, message);
+    }
+  }
+}
+
+/** A name as Go prints a list of strings. */
+const quoted = (name: CgroupName) => `[${name.map((part) => JSON.stringify(part)).join(" ")}]`;
+
+/** Remembers that it rang until it is reset, so that nothing is missed while the loop is busy. */
+class Alarm {
+  #rang = false;
+  #listener: (() => void) | undefined;
+
+  ring(): void {
+    this.#rang = true;
+    this.#listener?.();
+  }
+
+  reset(): void {
+    this.#rang = false;
+  }
+
+  async orAfter(clock: Clock, delayMs: number, shutdown: AbortSignal): Promise<void> {
+    if (this.#rang) return;
+    using waiting = linkSignals(shutdown);
+    const rung = new Promise<void>((resolve) => {
+      this.#listener = resolve;
+    });
+    try {
+      await Promise.race([rung, sleep(clock, delayMs, waiting.signal)]);
+    } finally {
+      this.#listener = undefined;
+      waiting.abort(new Error("no longer waiting"));
+    }
+  }
+}

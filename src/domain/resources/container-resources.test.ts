@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
+import {
+  type ContainerResourceOptions,
+  containerResources,
+  overheadResources,
+  sandboxResources,
+} from "./container-resources.ts";
+
+const v1: ContainerResourceOptions = {
+  cgroupVersion: 1,
+  cpuCfsQuota: true,
+  cpuCfsQuotaPeriodUs: 100_000,
+  memoryCapacityBytes: 8_000_000_000n,
+  hugepageSizes: [],
+  singleProcessOomKill: true,
+  swapLimits: false,
+};
+const v2: ContainerResourceOptions = { ...v1, cgroupVersion: 2, singleProcessOomKill: false, swapLimits: true };
+
+const podOf = (resources: ResourceRequirements, pod: Partial<Pod["spec"]> = {}): Pod => ({
+  spec: { containers: [{ name: "a", resources }], ...pod },
+});
+const resourcesOf = (pod: Pod, options = v1) =>
+  containerResources(pod, pod.spec?.containers[0] ?? { name: "none" }, options);
+
+void test("[14.6] request and limit become shares, quota and a limit of memory", () => {
+  const pod = podOf({ requests: { cpu: "250m", memory: "800M" }, limits: { cpu: "500m", memory: "1Gi" } });
+  assert.deepEqual(resourcesOf(pod), {
+    cpuShares: 256,
+    cpuPeriodUs: 100_000,
+    cpuQuotaUs: 50_000,
+    memoryLimitBytes: 1_073_741_824n,
+    oomScoreAdj: 900,
+    hugepageLimits: [],
+  });
+});
+
+void test("[14.6] cpu shares of a container without a request follow its limit, a request of zero does not", () => {
+  assert.equal(resourcesOf(podOf({ limits: { cpu: "2" } })).cpuShares, 2048);
+  assert.equal(resourcesOf(podOf({ requests: { cpu: "0" }, limits: { cpu: "2" } })).cpuShares, 2);
+  assert.equal(resourcesOf(podOf({})).cpuShares, 2);
+});
+
+void test("[14.6] without a limit there is no quota, with exclusive CPUs it is -1, and without enforcement no period", () => {
+  assert.equal(resourcesOf(podOf({ requests: { cpu: "1" } })).cpuQuotaUs, undefined);
+  const pod = podOf({ limits: { cpu: "2", memory: "1Gi" } });
+  const exclusive = containerResources(pod, { name: "a" }, v1, { exclusiveCpus: true });
+  assert.equal(exclusive.cpuQuotaUs, -1);
+  const free = resourcesOf(pod, { ...v1, cpuCfsQuota: false });
+  assert.deepEqual([free.cpuQuotaUs, free.cpuPeriodUs], [undefined, undefined]);
+});
+
+void test("[14.6] a limit of the pod as a whole holds for a container that has none, for its shares too", () => {
+  const pod = podOf({}, { resources: { requests: { cpu: "1" }, limits: { cpu: "2", memory: "1Gi" } } });
+  const { cpuShares, cpuQuotaUs, memoryLimitBytes } = resourcesOf(pod);
+  assert.deepEqual([cpuShares, cpuQuotaUs, memoryLimitBytes], [2048, 200_000, 1_073_741_824n]);
+  const own = podOf(
+    { limits: { cpu: "1" } },
+    pod.spec?.resources === undefined ? {} : { resources: pod.spec.resources },
+  );
+  assert.equal(resourcesOf(own).cpuQuotaUs, 100_000);
+});
+
+void test("[14.6] on cgroup v2 a container dies whole and does not swap", () => {
+  assert.deepEqual(resourcesOf(podOf({}), v2).unified, { "memory.oom.group": "1", "memory.swap.max": "0" });
+  assert.deepEqual(resourcesOf(podOf({}), { ...v2, singleProcessOomKill: true }).unified, { "memory.swap.max": "0" });
+  assert.deepEqual(resourcesOf(podOf({}), { ...v2, swapLimits: false }).unified, { "memory.oom.group": "1" });
+});
+
+void test("[14.6] on cgroup v1 the limit of memory is that of memory and swap too, and there is no unified file", () => {
+  const limited = resourcesOf(podOf({ limits: { memory: "64Mi" } }), { ...v1, swapLimits: true });
+  assert.deepEqual([limited.memorySwapLimitBytes, limited.unified], [67_108_864n, undefined]);
+  assert.equal(resourcesOf(podOf({}), { ...v1, swapLimits: true }).memorySwapLimitBytes, undefined);
+});
+
+void test("[14.6] every size of huge pages is limited: to none, the pod's or the container's own", () => {
+  const options = { ...v1, hugepageSizes: ["1GB", "2MB"] };
+  assert.deepEqual(resourcesOf(podOf({ limits: { "hugepages-2Mi": "4Mi" } }), options).hugepageLimits, [
+    { pageSize: "1GB", limitBytes: 0n },
+    { pageSize: "2MB", limitBytes: 4_194_304n },
+  ]);
+  const whole = { resources: { limits: { "hugepages-2Mi": "8Mi", "hugepages-1Gi": "1Gi" } } };
+  assert.deepEqual(resourcesOf(podOf({ limits: { "hugepages-2Mi": "4Mi" } }, whole), options).hugepageLimits, [
+    { pageSize: "1GB", limitBytes: 1_073_741_824n },
+    { pageSize: "2MB", limitBytes: 4_194_304n },
+  ]);
+});
+
+void test("[14.6] the sandbox is told the sum without overhead, and the overhead apart", () => {
+  const pod = podOf(
+    { requests: { cpu: "250m", memory: "64Mi" }, limits: { cpu: "500m", memory: "64Mi" } },
+    { overhead: { cpu: "100m", memory: "32Mi" } },
+  );
+  assert.deepEqual(sandboxResources(pod, v1), {
+    cpuShares: 256,
+    cpuPeriodUs: 100_000,
+    cpuQuotaUs: 50_000,
+    memoryLimitBytes: 67_108_864n,
+  });
+  assert.deepEqual(overheadResources(pod, v1), {
+    cpuShares: 102,
+    cpuPeriodUs: 100_000,
+    cpuQuotaUs: 10_000,
+    memoryLimitBytes: 33_554_432n,
+  });
+  assert.deepEqual(overheadResources(podOf({}), v1), {});
+});

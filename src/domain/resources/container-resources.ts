@@ -1,0 +1,109 @@
+/** What the runtime is told of a container's and a sandbox's resources. */
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { type Quantity, quantityMilliValue, quantityValue } from "../../base/quantity.ts";
+import type { LinuxResources } from "../runtime/resources.ts";
+import { quotaUsOf, sharesOf } from "./cpu-units.ts";
+import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
+import { oomScoreAdj } from "./oom-score.ts";
+import { hasPodLevelResources, podLimits, podRequests, specOf } from "./pod-resources.ts";
+import { parseResourceList, type ResourceList } from "./resource-list.ts";
+
+/** Of the node, the same for all its containers. */
+export interface ContainerResourceOptions {
+  readonly cgroupVersion: 1 | 2;
+  readonly cpuCfsQuota: boolean;
+  readonly cpuCfsQuotaPeriodUs: number;
+  readonly memoryCapacityBytes: bigint;
+  /** Of the machine, as the kernel spells them. */
+  readonly hugepageSizes: readonly string[];
+  /** Off: the kernel kills all processes of a container that runs out of memory. Only cgroup v2 can. */
+  readonly singleProcessOomKill: boolean;
+  /** Whether the kernel can limit swap at all. If so, no container gets any. */
+  readonly swapLimits: boolean;
+}
+
+interface Amounts {
+  readonly cpuRequest: Quantity | undefined;
+  readonly cpuLimit: Quantity | undefined;
+  readonly memoryLimit: Quantity | undefined;
+}
+
+export function containerResources(
+  pod: Pod,
+  container: Pick<Container, "name" | "resources">,
+  options: ContainerResourceOptions,
+  { exclusiveCpus }: { readonly exclusiveCpus: boolean } = { exclusiveCpus: false },
+): LinuxResources {
+  const spec = specOf(pod);
+  const own = parseResourceList(container.resources?.limits);
+  const whole = hasPodLevelResources(spec) ? parseResourceList(spec.resources?.limits) : undefined;
+  const limit = (name: string) => ((own.get(name)?.nanos ?? 0n) !== 0n ? own.get(name) : (whole ?? own).get(name));
+  const resources = linuxResources(
+    {
+      cpuRequest: parseResourceList(container.resources?.requests).get("cpu"),
+      cpuLimit: limit("cpu"),
+      memoryLimit: limit("memory"),
+    },
+    options,
+    exclusiveCpus,
+  );
+  return {
+    ...withoutSwap(resources, options),
+    oomScoreAdj: oomScoreAdj(pod, container, options.memoryCapacityBytes),
+    hugepageLimits: containerHugepages(own, whole, options.hugepageSizes),
+  };
+}
+
+/** For the sandbox, which a runtime with a virtual machine sizes by it: all containers together, without overhead. */
+export function sandboxResources(
+  pod: Pod,
+  options: ContainerResourceOptions,
+  { exclusiveCpus }: { readonly exclusiveCpus: boolean } = { exclusiveCpus: false },
+): LinuxResources {
+  const limits = podLimits(specOf(pod), { overhead: false });
+  const amounts = {
+    cpuRequest: podRequests(specOf(pod), { overhead: false }).get("cpu"),
+    cpuLimit: limits.get("cpu"),
+    memoryLimit: limits.get("memory"),
+  };
+  return linuxResources(amounts, options, exclusiveCpus);
+}
+
+/** What the runtime itself needs for the pod, as a request and as a limit. */
+export function overheadResources(pod: Pod, options: ContainerResourceOptions): LinuxResources {
+  const { overhead } = specOf(pod);
+  if (overhead === undefined) return {};
+  const list = parseResourceList(overhead);
+  const cpu = list.get("cpu");
+  return linuxResources({ cpuRequest: cpu, cpuLimit: cpu, memoryLimit: list.get("memory") }, options, false);
+}
+
+function linuxResources(amounts: Amounts, options: ContainerResourceOptions, exclusiveCpus: boolean): LinuxResources {
+  const milli = (quantity: Quantity | undefined) => (quantity === undefined ? 0n : quantityMilliValue(quantity));
+  const { cpuRequest, cpuLimit, memoryLimit } = amounts;
+  const quotaUs = exclusiveCpus ? -1 : quotaUsOf(milli(cpuLimit), options.cpuCfsQuotaPeriodUs);
+  const killsGroup = options.cgroupVersion === 2 && !options.singleProcessOomKill;
+  return {
+    // Who sets only a limit wants as much as that.
+    cpuShares: sharesOf(milli(cpuRequest ?? cpuLimit)),
+    ...(options.cpuCfsQuota && { cpuPeriodUs: options.cpuCfsQuotaPeriodUs }),
+    ...(options.cpuCfsQuota && quotaUs !== undefined && { cpuQuotaUs: quotaUs }),
+    ...(memoryLimit !== undefined && memoryLimit.nanos !== 0n && { memoryLimitBytes: quantityValue(memoryLimit) }),
+    ...(killsGroup && { unified: { "memory.oom.group": "1" } }),
+  };
+}
+
+function withoutSwap(resources: LinuxResources, options: ContainerResourceOptions): LinuxResources {
+  if (!options.swapLimits) return resources;
+  if (options.cgroupVersion === 2) return { ...resources, unified: { ...resources.unified, "memory.swap.max": "0" } };
+  // In v1 the limit is of memory and swap together, and means nothing without one of memory.
+  if (resources.memoryLimitBytes === undefined) return resources;
+  return { ...resources, memorySwapLimitBytes: resources.memoryLimitBytes };
+}
+
+/** Every size of the machine is named; what the pod as a whole may have each container may have that names none itself. */
+function containerHugepages(own: ResourceList, whole: ResourceList | undefined, sizes: readonly string[]) {
+  const wanted = new Map([...(whole === undefined ? [] : hugepageBytes(whole)), ...hugepageBytes(own)]);
+  const limits = hugepageLimits(sizes, wanted);
+  return sizes.map((pageSize) => ({ pageSize, limitBytes: limits.get(pageSize) ?? 0n }));
+}

@@ -1,0 +1,26 @@
+/** Thousandths of a CPU in the units the kernel takes. */
+const SHARES_MIN = 2;
+const SHARES_MAX = 262_144;
+const WEIGHT_MAX = 10_000n;
+/** Less than a millisecond of run time in a period is refused by the kernel. */
+const QUOTA_US_MIN = 1000;
+
+export const NO_SHARES = SHARES_MIN;
+export const DEFAULT_PERIOD_US = 100_000;
+
+export function sharesOf(milliCpu: bigint): number {
+  const shares = (milliCpu * 1024n) / 1000n;
+  return shares < SHARES_MIN ? SHARES_MIN : shares > SHARES_MAX ? SHARES_MAX : Number(shares);
+}
+
+/** Undefined where there is no limit. */
+export function quotaUsOf(milliCpu: bigint, periodUs: number): number | undefined {
+  if (milliCpu === 0n) return undefined;
+  return Math.max(Number((milliCpu * BigInt(periodUs)) / 1000n), QUOTA_US_MIN);
+}
+
+/** The cgroup v2 weight of pods and of what is above them: a straight line. Runtimes use a curve of their own for containers. */
+export function weightOf(shares: number): number {
+  if (shares >= SHARES_MAX) return Number(WEIGHT_MAX);
+  return Number(1n + (BigInt(Math.max(shares, SHARES_MIN) - SHARES_MIN) * (WEIGHT_MAX - 1n)) / 262_142n);
+}

@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { formatQuantity, parseQuantity } from "../../base/quantity.ts";
+import { weightOf } from "./cpu-units.ts";
+import {
+  type HardThresholds,
+  kubepodsValues,
+  nodeAllocatable,
+  type Reservations,
+  reservedValues,
+  thresholdQuantity,
+} from "./node-allocatable.ts";
+import { parseResourceList, type ResourceList } from "./resource-list.ts";
+
+const reserved = (system: Record<string, string>, kube: Record<string, string> = {}): Reservations => ({
+  systemReserved: parseResourceList(system),
+  kubeReserved: parseResourceList(kube),
+});
+const texts = (list: ResourceList) => Object.fromEntries([...list].map(([name, q]) => [name, formatQuantity(q)]));
+const hard: HardThresholds = new Map([
+  ["memory.available", { kind: "quantity", quantity: parseQuantity("100Mi") }],
+  ["nodefs.available", { kind: "fraction", fraction: 0.1 }],
+]);
+
+void test("[3.7] allocatable is capacity without reservations and hard thresholds", () => {
+  const capacity = parseResourceList({ cpu: "4", memory: "8Gi", "ephemeral-storage": "1000Ki", pods: "110" });
+  const reservations = reserved({ cpu: "250m", memory: "500Mi" }, { cpu: "250m", "ephemeral-storage": "100Ki" });
+  assert.deepEqual(texts(nodeAllocatable(capacity, reservations, hard)), {
+    cpu: "3500m",
+    memory: "7592Mi",
+    "ephemeral-storage": "800Ki",
+    pods: "110",
+  });
+});
+
+void test("[3.7] allocatable is never below zero, and every huge page is taken from memory", () => {
+  const capacity = parseResourceList({ cpu: "1", memory: "4Gi", "hugepages-2Mi": "1Gi", "hugepages-1Gi": "2Gi" });
+  const allocatable = nodeAllocatable(capacity, reserved({ cpu: "2" }), new Map());
+  assert.deepEqual(texts(allocatable), { cpu: "0", memory: "1Gi", "hugepages-2Mi": "1Gi", "hugepages-1Gi": "2Gi" });
+  const all = parseResourceList({ memory: "1Gi", "hugepages-1Gi": "2Gi" });
+  assert.equal(texts(nodeAllocatable(all, reserved({}), new Map()))["memory"], "0");
+});
+
+void test("[3.7] a part of the capacity is computed in single precision and cut off", () => {
+  const capacity = parseQuantity("8232796160");
+  const tenth = thresholdQuantity({ kind: "fraction", fraction: 0.1 }, capacity);
+  // 0.1 in single precision is 0.100000001490116...
+  assert.equal(tenth.nanos / 1_000_000_000n, 823_279_628n);
+});
+
+void test("[14.8] kubepods is held to the machine without reservations, the eviction threshold not subtracted", () => {
+  const machine = { cpus: 4, memoryBytes: 8n * 2n ** 30n, pidsMax: 32_768n, enforcePods: true };
+  const reservations = reserved({ cpu: "500m", memory: "1Gi", pid: "1000" }, { cpu: "500m", memory: "512Mi" });
+  assert.deepEqual(kubepodsValues({ ...machine, reservations }), {
+    cpuShares: 3072,
+    memoryLimitBytes: 6_979_321_856n,
+    pidsMax: 31_768n,
+  });
+  assert.deepEqual(kubepodsValues({ ...machine, reservations, enforcePods: false, onlineCpus: "0-3" }), {
+    cpuShares: 4096,
+    memoryLimitBytes: 8_589_934_592n,
+    pidsMax: 32_768n,
+    cpusetCpus: "0-3",
+  });
+});
+
+void test("[14.8] on a guest with two CPUs the weight of kubepods is 79", () => {
+  const values = kubepodsValues({
+    cpus: 2,
+    memoryBytes: 4n,
+    pidsMax: 1n,
+    enforcePods: true,
+    reservations: reserved({}),
+  });
+  assert.equal(weightOf(values.cpuShares ?? 0), 79);
+});
+
+void test("[14.8] a group for reserved resources gets what is named, and only the CPU in the compressible variant", () => {
+  const list = parseResourceList({ cpu: "500m", memory: "1Gi", pid: "1000" });
+  assert.deepEqual(reservedValues(list, { compressible: false }), {
+    cpuShares: 512,
+    memoryLimitBytes: 1_073_741_824n,
+    pidsMax: 1000n,
+  });
+  assert.deepEqual(reservedValues(list, { compressible: true }), { cpuShares: 512 });
+  assert.deepEqual(reservedValues(parseResourceList({ memory: "1Gi" }), { compressible: true }), {});
+});

@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { podResourcePlan } from "./pod-resource-plan.ts";
+
+const plan = podResourcePlan({
+  cgroupVersion: 2,
+  cpuCfsQuota: true,
+  cpuCfsQuotaPeriodUs: 100_000,
+  podPidsLimit: 100n,
+  memoryCapacityBytes: 4n * 2n ** 30n,
+  hugepageSizes: ["2MB"],
+  singleProcessOomKill: false,
+  swapLimits: true,
+});
+
+/** The pod of which the figures on a cgroup v2 machine with the Go kubelet are known. */
+const limits = { cpu: "500m", memory: "64Mi" };
+const pod: Pod = {
+  metadata: { uid: "u-1" },
+  spec: { containers: [{ name: "app", resources: { requests: limits, limits } }] },
+};
+
+void test("[14.4] a Guaranteed pod's group is named and limited", () => {
+  assert.deepEqual(plan.podCgroup(pod), {
+    name: ["kubepods", "podu-1"],
+    values: {
+      cpuShares: 512,
+      cpuQuotaUs: 50_000,
+      cpuPeriodUs: 100_000,
+      memoryLimitBytes: 67_108_864n,
+      pidsMax: 100n,
+      hugepageLimitBytes: new Map([["2MB", 0n]]),
+    },
+  });
+});
+
+void test("[14.6] its container has the same limits, dies whole and does not swap", () => {
+  assert.deepEqual(plan.containerResources(pod, "app"), {
+    cpuShares: 512,
+    cpuQuotaUs: 50_000,
+    cpuPeriodUs: 100_000,
+    memoryLimitBytes: 67_108_864n,
+    oomScoreAdj: -997,
+    hugepageLimits: [{ pageSize: "2MB", limitBytes: 0n }],
+    unified: { "memory.oom.group": "1", "memory.swap.max": "0" },
+  });
+});
+
+void test("[14.6] an ephemeral container has nothing of its own", () => {
+  const { cpuShares, memoryLimitBytes, cpuQuotaUs } = plan.containerResources(pod, "debugger");
+  assert.deepEqual([cpuShares, memoryLimitBytes, cpuQuotaUs], [2, undefined, undefined]);
+});
+
+void test("[14.6] its sandbox is told the sum, and no overhead", () => {
+  const { overhead, resources } = plan.sandboxResources(pod);
+  assert.deepEqual([overhead, resources.memoryLimitBytes, resources.cpuShares], [{}, 67_108_864n, 512]);
+});

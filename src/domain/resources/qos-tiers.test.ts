@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { weightOf } from "./cpu-units.ts";
+import { qosTierValues } from "./qos-tiers.ts";
+
+const pod = (requests: Record<string, string>, limits: Record<string, string> = {}): Pod => ({
+  spec: { containers: [{ name: "a", resources: { requests, limits } }] },
+});
+
+const tiers = (pods: readonly Pod[], sizes: readonly string[] = []) =>
+  Object.fromEntries(qosTierValues(pods, sizes).map(([name, values]) => [name.join("/"), values]));
+
+void test("[14.9] burstable weighs the sum of its pods' requests, the best effort two shares", () => {
+  const guaranteed = pod({ cpu: "4", memory: "1Gi" }, { cpu: "4", memory: "1Gi" });
+  const values = tiers([pod({ cpu: "250m" }), pod({ cpu: "1" }), pod({ memory: "1Gi" }), guaranteed, pod({})]);
+  assert.equal(values["kubepods/burstable"]?.cpuShares, 1280);
+  assert.equal(values["kubepods/besteffort"]?.cpuShares, 2);
+  assert.equal(values["kubepods"]?.cpuShares, undefined);
+});
+
+void test("[14.9] a pod that is over weighs nothing", () => {
+  const over = ["Succeeded", "Failed"].map((phase): Pod => ({ ...pod({ cpu: "1" }), status: { phase } }));
+  const running: Pod = { ...pod({ cpu: "500m" }), status: { phase: "Running" } };
+  assert.equal(tiers([...over, running])["kubepods/burstable"]?.cpuShares, 512);
+});
+
+void test("[14.9] without pods both tiers have the least there is: weight 1", () => {
+  const values = tiers([]);
+  for (const tier of ["kubepods/burstable", "kubepods/besteffort"]) {
+    assert.equal(weightOf(values[tier]?.cpuShares ?? 0), 1, tier);
+  }
+});
+
+void test("[14.9] huge pages have no bound at any tier", () => {
+  for (const values of Object.values(tiers([], ["2MB", "1GB"]))) {
+    assert.deepEqual(
+      values.hugepageLimitBytes,
+      new Map([
+        ["2MB", 2n ** 62n],
+        ["1GB", 2n ** 62n],
+      ]),
+    );
+  }
+});

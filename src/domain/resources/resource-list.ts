@@ -1,0 +1,34 @@
+/** Amounts by resource name, read once from the API's texts. */
+import { addQuantities, compareQuantities, parseQuantity, type Quantity } from "../../base/quantity.ts";
+
+export type ResourceList = ReadonlyMap<string, Quantity>;
+
+export const NONE: ResourceList = new Map();
+
+export const HUGEPAGES_PREFIX = "hugepages-";
+
+/** Throws a `QuantityError` that names the resource's text when one is no quantity. */
+export function parseResourceList(texts: Readonly<Record<string, string>> | undefined): ResourceList {
+  return new Map(Object.entries(texts ?? {}).map(([name, text]) => [name, parseQuantity(text)]));
+}
+
+export function addLists(a: ResourceList, b: ResourceList): ResourceList {
+  return combine(a, b, addQuantities);
+}
+
+/** The larger of both, resource by resource. */
+export function maxLists(a: ResourceList, b: ResourceList): ResourceList {
+  return combine(a, b, (x, y) => (compareQuantities(y, x) > 0 ? y : x));
+}
+
+function combine(a: ResourceList, b: ResourceList, join: (x: Quantity, y: Quantity) => Quantity): ResourceList {
+  const result = new Map(a);
+  for (const [name, quantity] of b) {
+    const present = result.get(name);
+    result.set(name, present === undefined ? quantity : join(present, quantity));
+  }
+  return result;
+}
+
+/** Whether there is any of it at all: absent and zero are the same. */
+export const isNone = (list: ResourceList, name: string) => (list.get(name)?.nanos ?? 0n) === 0n;

@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { cgroupsContract } from "../../../test/contract/cgroups-contract.ts";
+import { type PlainTree, plainTree } from "../../../test/support/plain-cgroup-tree.ts";
+import { hostClock } from "../host/clock.ts";
+import { createCgroups } from "./cgroups.ts";
+import { hostTree } from "./tree.ts";
+
+const CONTROLLERS = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"];
+const forever = new AbortController().signal;
+
+const newFolder = () => mkdtemp(join(tmpdir(), "deckhand-cgroups-"));
+const cgroupsOn = (tree: PlainTree, path: string) =>
+  createCgroups({ hierarchies: { version: 2, path }, root: ["x", "n1"], tree, clock: hostClock });
+
+cgroupsContract("cgroup v2 on plain folders keeps the contract of Cgroups", async () => {
+  const root = await newFolder();
+  const tree = await plainTree(root, CONTROLLERS);
+  const cgroups = cgroupsOn(tree, root);
+  const folder = (name: readonly string[]) => join(root, cgroups.pathOf(name));
+  return {
+    cgroups,
+    async read(name) {
+      const text = async (file: string) => (await readFile(join(folder(name), file), "utf8")).trim();
+      const number = (shown: string) => (shown === "max" ? "-1" : shown);
+      const [quota = "", period] = (await text("cpu.max")).split(" ");
+      return {
+        cpuShares:
+          new Map([
+            ["1", 2],
+            ["10000", 262_144],
+          ]).get(await text("cpu.weight")) ?? -1,
+        cpuQuotaUs: Number(number(quota)),
+        cpuPeriodUs: Number(period),
+        memoryLimitBytes: BigInt(number(await text("memory.max"))),
+        pidsMax: BigInt(number(await text("pids.max"))),
+      };
+    },
+    start: (name) => tree.start(folder(name)),
+    isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
+    close: () => rm(root, { recursive: true }),
+  };
+});
+
+void suite("cgroup v2", () => {
+  let root: string;
+  let tree: PlainTree;
+  before(async () => {
+    root = await newFolder();
+    tree = await plainTree(root, CONTROLLERS);
+  });
+  after(() => rm(root, { recursive: true }));
+
+  test("[14.1] every controller of the machine is handed down to the group, and a second time nothing is written", async () => {
+    const cgroups = cgroupsOn(tree, root);
+    assert.equal(await cgroups.exists(["kubepods"]), false);
+    const values = { cpuShares: 2048, memoryLimitBytes: 4_000_000_001n, pidsMax: 32_768n, cpusetCpus: "0-1" };
+    await cgroups.apply(["kubepods"], values);
+    const down = "/cgroup.subtree_control=+cpuset +cpu +io +memory +hugetlb +pids";
+    assert.deepEqual(tree.writes, [
+      down,
+      `/x${down}`,
+      `/x/n1${down}`,
+      "/x/n1/kubepods/cpuset.cpus=0-1",
+      "/x/n1/kubepods/memory.max=4000000001",
+      "/x/n1/kubepods/cpu.weight=79",
+      "/x/n1/kubepods/pids.max=32768",
+    ]);
+    assert.equal(await cgroups.exists(["kubepods"]), true);
+    tree.writes.length = 0;
+    await cgroups.apply(["kubepods"], values);
+    assert.deepEqual(tree.writes, []);
+  });
+
+  test("[14.4] a pod of 500m and 64Mi: the figures of a machine with the Go kubelet", async () => {
+    const cgroups = cgroupsOn(tree, root);
+    const pages = new Map([
+      ["2MB", 0n],
+      ["1GB", 1_073_741_824n],
+    ]);
+    await cgroups.apply(["kubepods", "pod1"], {
+      cpuShares: 512,
+      cpuQuotaUs: 50_000,
+      cpuPeriodUs: 100_000,
+      memoryLimitBytes: 67_108_864n,
+      pidsMax: 0n,
+      hugepageLimitBytes: pages,
+      unified: new Map([["memory.min", "4096"]]),
+    });
+    const text = async (file: string) => (await readFile(join(root, "x/n1/kubepods/pod1", file), "utf8")).trim();
+    const files = ["cpu.weight", "cpu.max", "memory.max", "pids.max", "memory.min"];
+    assert.deepEqual(await Promise.all(files.map(text)), ["20", "50000 100000", "67108864", "1", "4096"]);
+    const hugetlb = ["hugetlb.2MB.max", "hugetlb.2MB.rsvd.max", "hugetlb.1GB.max"];
+    assert.deepEqual(await Promise.all(hugetlb.map(text)), ["0", "0", "1073741824"]);
+  });
+
+  test("a value the kernel shows in whole pages is not written again", async () => {
+    const cgroups = cgroupsOn(tree, root);
+    await cgroups.apply(["pages"], { memoryLimitBytes: 4096n });
+    tree.writes.length = 0;
+    await cgroups.apply(["pages"], { memoryLimitBytes: 5000n });
+    assert.deepEqual(tree.writes, []);
+  });
+
+  test("[14.1] a group that lacks a controller of the machine does not count as there", async () => {
+    const cgroups = cgroupsOn(tree, root);
+    await cgroups.apply(["half"], {});
+    await hostTree.write(join(root, "x/n1/half/cgroup.controllers"), "cpu memory");
+    assert.equal(await cgroups.exists(["half"]), false);
+  });
+
+  test("what is refused is named with its group and file, and does not hold back the rest", async () => {
+    const stubborn = { ...tree, write: (path: string, text: string) => refuseMemory(tree, path, text) };
+    const cgroups = cgroupsOn(stubborn, root);
+    await assert.rejects(cgroups.apply(["refused"], { memoryLimitBytes: 8192n, cpuShares: 262_144 }), {
+      message: "cgroup /x/n1/refused: cannot write 8192 to memory.max: EBUSY: too low",
+    });
+    assert.equal((await readFile(join(root, "x/n1/refused/cpu.weight"), "utf8")).trim(), "10000");
+  });
+
+  test("[14.14] processes that outlive five attempts are named, and their group stays", async () => {
+    let kills = 0;
+    const undead = { ...tree, kill: () => void (kills += 1) };
+    const cgroups = cgroupsOn(undead, root);
+    await cgroups.apply(["undead"], {});
+    const pid = await tree.start(join(root, "x/n1/undead"));
+    await assert.rejects(cgroups.destroy(["undead"], forever), {
+      message: `cgroup /x/n1/undead: processes ${pid} outlived 5 attempts to kill them`,
+    });
+    assert.equal(kills, 5);
+    assert.equal(await cgroups.exists(["undead"]), true);
+  });
+
+  test("[14.14] whoever waits for the end of a group may give up", async () => {
+    const cgroups = cgroupsOn({ ...tree, kill: () => {} }, root);
+    await cgroups.apply(["awaited"], {});
+    await tree.start(join(root, "x/n1/awaited"));
+    const gone = new AbortController();
+    const waiting = cgroups.destroy(["awaited"], gone.signal);
+    gone.abort(new Error("enough"));
+    await assert.rejects(waiting, { message: "enough" });
+  });
+});
+
+const refuseMemory = (tree: PlainTree, path: string, text: string) =>
+  path.endsWith("memory.max") ? Promise.reject(new Error("EBUSY: too low")) : tree.write(path, text);
+
+void test("[14.1] without huge pages on the machine their limits are left out", async () => {
+  const root = await newFolder();
+  try {
+    const tree = await plainTree(root, ["cpu", "memory", "pids"]);
+    await cgroupsOn(tree, root).apply(["a"], { hugepageLimitBytes: new Map([["2MB", 0n]]), cpuShares: 2 });
+    assert.deepEqual(
+      tree.writes.filter((write) => !write.includes("subtree_control")),
+      ["/x/n1/a/cpu.weight=1"],
+    );
+  } finally {
+    await rm(root, { recursive: true });
+  }
+});

@@ -1,0 +1,173 @@
+/** The kernel's cgroup v1 under a parent of the test's own, in every hierarchy of the machine. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import type { CgroupName } from "../../src/domain/resources/cgroup-values.ts";
+import type { Cgroups } from "../../src/ports/cgroups.ts";
+import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
+import { type Hierarchies, parseHierarchies } from "../../src/wire/cgroupfs/hierarchies.ts";
+import { hostTree } from "../../src/wire/cgroupfs/tree.ts";
+import { hostClock } from "../../src/wire/host/clock.ts";
+import { cgroupsLeft, removeCgroup } from "../cluster/cgroups.ts";
+import { cgroupsContract } from "../contract/cgroups-contract.ts";
+
+const forever = new AbortController().signal;
+const UNLIMITED = 2n ** 63n - 4096n;
+
+async function machine(): Promise<Extract<Hierarchies, { version: 1 }>> {
+  const hierarchies = parseHierarchies(await readFile("/proc/self/mounts", "utf8"));
+  assert.ok(hierarchies.version === 1, "this suite is for a machine with cgroup v1");
+  return hierarchies;
+}
+
+interface Opened {
+  readonly cgroups: Cgroups;
+  readonly mounts: Extract<Hierarchies, { version: 1 }>["mounts"];
+  readonly parent: string;
+  readonly text: (name: CgroupName, controller: string, file: string) => Promise<string>;
+  readonly start: (name: CgroupName) => Promise<number>;
+  readonly close: () => Promise<void>;
+}
+
+async function open(label: string): Promise<Opened> {
+  const hierarchies = await machine();
+  const parent = `deckhand-${label}-${process.pid}`;
+  const cgroups = createCgroups({ hierarchies, root: [parent], tree: hostTree, clock: hostClock });
+  const folder = (controller: string, name: CgroupName) => {
+    const mount = hierarchies.mounts.find(({ controllers }) => controllers.includes(controller));
+    return join(mount?.path ?? "", cgroups.pathOf(name));
+  };
+  await cgroups.apply([], {});
+  return {
+    cgroups,
+    mounts: hierarchies.mounts,
+    parent: `/${parent}`,
+    text: async (name, controller, file) => (await readFile(join(folder(controller, name), file), "utf8")).trim(),
+    async start(name) {
+      const child = spawn("sleep", ["300"], { stdio: "ignore" });
+      await new Promise((resolve) => child.once("spawn", resolve));
+      for (const { path } of hierarchies.mounts) {
+        await writeFile(join(path, cgroups.pathOf(name), "cgroup.procs"), String(child.pid));
+      }
+      return child.pid ?? 0;
+    },
+    async close() {
+      for (const child of await cgroups.children([])) await cgroups.destroy([child], forever);
+      await removeCgroup(`/${parent}`);
+      assert.deepEqual(await cgroupsLeft(`/${parent}`), []);
+    },
+  };
+}
+
+/** Ended, or ended and not yet collected by its parent. */
+async function isAlive(pid: number): Promise<boolean> {
+  const stat = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => undefined);
+  return stat !== undefined && !/\) [ZX] /.test(stat);
+}
+
+cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async () => {
+  const { cgroups, text, start, close } = await open("contract");
+  return {
+    cgroups,
+    async read(name) {
+      const memory = BigInt(await text(name, "memory", "memory.limit_in_bytes"));
+      const pids = await text(name, "pids", "pids.max");
+      return {
+        cpuShares: Number(await text(name, "cpu", "cpu.shares")),
+        cpuQuotaUs: Number(await text(name, "cpu", "cpu.cfs_quota_us")),
+        cpuPeriodUs: Number(await text(name, "cpu", "cpu.cfs_period_us")),
+        memoryLimitBytes: memory >= UNLIMITED ? -1n : memory,
+        pidsMax: pids === "max" ? -1n : BigInt(pids),
+      };
+    },
+    start,
+    isAlive,
+    close,
+  };
+});
+
+void suite("cgroup v1 of the kernel", () => {
+  let opened: Opened;
+  before(async () => {
+    opened = await open("v1");
+  });
+  after(() => opened.close());
+
+  test("[14.3] a group has a folder in every hierarchy, with the CPUs and memory nodes of its parent", async () => {
+    const { cgroups, mounts, text } = opened;
+    await cgroups.apply(["kubepods", "burstable", "pod1"], {});
+    for (const { path } of mounts) {
+      assert.equal(await hostTree.isGroup(join(path, cgroups.pathOf(["kubepods", "burstable", "pod1"]))), true, path);
+    }
+    for (const file of ["cpuset.cpus", "cpuset.mems"]) {
+      const all = (await readFile(join("/sys/fs/cgroup/cpuset", file), "utf8")).trim();
+      assert.equal(await text(["kubepods", "burstable", "pod1"], "cpuset", file), all, file);
+    }
+  });
+
+  test("[14.3] a group that lost its folder in one hierarchy does not count as there", async () => {
+    const { cgroups } = opened;
+    await cgroups.apply(["torn"], {});
+    await hostTree.remove(join("/sys/fs/cgroup/pids", cgroups.pathOf(["torn"])));
+    assert.equal(await cgroups.exists(["torn"]), false);
+    await cgroups.apply(["torn"], { pidsMax: 7n });
+    assert.equal(await cgroups.exists(["torn"]), true);
+    assert.equal(await opened.text(["torn"], "pids", "pids.max"), "7");
+  });
+
+  test("[14.4] odd amounts are taken as the kernel rounds them, and not written again", async () => {
+    const writes: string[] = [];
+    const tree = {
+      ...hostTree,
+      write: (path: string, text: string) => {
+        writes.push(text);
+        return hostTree.write(path, text);
+      },
+    };
+    const root = opened.cgroups.pathOf([]).split("/").filter(Boolean);
+    const cgroups = createCgroups({ hierarchies: await machine(), root, tree, clock: hostClock });
+    const values = {
+      memoryLimitBytes: 123_456_789n,
+      cpuShares: 3,
+      cpuQuotaUs: 1000,
+      cpuPeriodUs: 100_000,
+      pidsMax: 0n,
+    };
+    await cgroups.apply(["odd"], values);
+    assert.equal(await opened.text(["odd"], "memory", "memory.limit_in_bytes"), "123453440");
+    assert.equal(await opened.text(["odd"], "pids", "pids.max"), "1");
+    writes.length = 0;
+    await cgroups.apply(["odd"], values);
+    assert.deepEqual(writes, []);
+  });
+
+  test("[14.4] what the kernel refuses is named with its group and file, and the rest is still set", async () => {
+    const { cgroups, text } = opened;
+    await cgroups.apply(["tight"], { cpuQuotaUs: 10_000, cpuPeriodUs: 100_000 });
+    await assert.rejects(cgroups.apply(["tight", "child"], { cpuQuotaUs: 50_000, cpuShares: 77, pidsMax: 9n }), {
+      message: /^cgroup \/deckhand-v1-\d+\/tight\/child: cannot write 50000 to cpu\.cfs_quota_us: EINVAL/,
+    });
+    assert.equal(await text(["tight", "child"], "cpu", "cpu.shares"), "77");
+    assert.equal(await text(["tight", "child"], "pids", "pids.max"), "9");
+  });
+
+  test("[14.14] a process that keeps forking is ended with all its children", async () => {
+    const { cgroups, mounts } = opened;
+    await cgroups.apply(["forks"], { pidsMax: 50n });
+    const script = "while :; do sleep 300 & i=$((i+1)); [ $i -gt 40 ] && sleep 0.01; done";
+    const child = spawn("sh", ["-c", `read x; ${script}`], { stdio: ["pipe", "ignore", "ignore"] });
+    await new Promise((resolve) => child.once("spawn", resolve));
+    for (const { path } of mounts) {
+      await writeFile(join(path, cgroups.pathOf(["forks"]), "cgroup.procs"), String(child.pid));
+    }
+    child.stdin.end("\n");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const many = await cgroups.processes(["forks"]);
+    assert.ok(many.length > 5, `${many.length} processes`);
+    await cgroups.destroy(["forks"], forever);
+    assert.equal(await cgroups.exists(["forks"]), false);
+    for (const pid of many) assert.equal(await isAlive(pid), false);
+  });
+});

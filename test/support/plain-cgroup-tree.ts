@@ -1,0 +1,82 @@
+/**
+ * A cgroup v2 hierarchy made of plain folders and files: it shows what was written, and does to groups what the kernel does:
+ * files appear with a group, a group in use is not removed, a controller must be handed down. For texts and their order only.
+ */
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { type CgroupTree, hostTree } from "../../src/wire/cgroupfs/tree.ts";
+
+const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  cpu: { "cpu.weight": "100", "cpu.max": "max 100000" },
+  cpuset: { "cpuset.cpus": "" },
+  memory: { "memory.max": "max", "memory.swap.max": "max", "memory.min": "0" },
+  pids: { "pids.max": "max" },
+  hugetlb: { "hugetlb.2MB.max": "max", "hugetlb.2MB.rsvd.max": "max", "hugetlb.1GB.max": "max" },
+  io: {},
+};
+
+export interface PlainTree extends CgroupTree {
+  /** Every write, as "file below the root=text". */
+  readonly writes: string[];
+  start(path: string): Promise<number>;
+  isAlive(pid: number): boolean;
+}
+
+export async function plainTree(root: string, controllers: readonly string[]): Promise<PlainTree> {
+  const alive = new Map<number, string>();
+  const writes: string[] = [];
+  let lastPid = 2 ** 22;
+
+  const populate = async (path: string, enabled: readonly string[]) => {
+    const files = Object.assign({}, ...enabled.map((controller) => FILES[controller])) as Record<string, string>;
+    for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), `${text}\n`);
+    await writeFile(join(path, "cgroup.controllers"), `${enabled.join(" ")}\n`);
+    await writeFile(join(path, "cgroup.subtree_control"), "\n");
+    await showProcesses(path);
+  };
+  const showProcesses = (path: string) => {
+    const pids = [...alive].filter(([, group]) => group === path).map(([pid]) => pid);
+    return writeFile(join(path, "cgroup.procs"), pids.map((pid) => `${pid}\n`).join(""));
+  };
+
+  await mkdir(root, { recursive: true });
+  await populate(root, controllers);
+  return {
+    ...hostTree,
+    writes,
+    async make(path) {
+      if (await hostTree.isGroup(path)) return;
+      await mkdir(path);
+      const handedDown = (await readFile(join(path, "..", "cgroup.subtree_control"), "utf8")).trim();
+      await populate(path, handedDown.split(" ").filter(Boolean));
+    },
+    async write(path, text) {
+      writes.push(`${path.slice(root.length)}=${text}`);
+      if (!path.endsWith("cgroup.subtree_control")) return hostTree.write(path, `${text}\n`);
+      const before = (await readFile(path, "utf8")).trim().split(" ").filter(Boolean);
+      return hostTree.write(path, `${[...before, ...text.replaceAll("+", "").split(" ")].join(" ")}\n`);
+    },
+    async remove(path) {
+      const inUse = [...alive.values()].includes(path) || (await hostTree.children(path)).length > 0;
+      if (inUse) return "busy";
+      for (const file of await readdir(path)) await rm(join(path, file));
+      return hostTree.remove(path);
+    },
+    kill(pid) {
+      alive.delete(pid);
+    },
+    async read(path) {
+      if (path.endsWith("cgroup.procs") && (await hostTree.isGroup(join(path, "..")))) {
+        await showProcesses(join(path, ".."));
+      }
+      return hostTree.read(path);
+    },
+    async start(path) {
+      lastPid += 1;
+      alive.set(lastPid, path);
+      await showProcesses(path);
+      return lastPid;
+    },
+    isAlive: (pid) => alive.has(pid),
+  };
+}
