@@ -27,7 +27,7 @@ export interface DiskFolder {
   modifiedWallNs: bigint;
 }
 
-export interface DiskLink {
+interface DiskLink {
   readonly kind: "link";
   readonly target: string;
   readonly modifiedWallNs: bigint;
