@@ -52,6 +52,8 @@ export class FakeFiles {
           if (content.length > bytesMax) throw fail("read", path, "tooLarge");
           return content.slice();
         }),
+      readHead: (path, bytesMax) =>
+        call("readHead", path, async () => this.#file("read", path).content.slice(0, bytesMax)),
       readTail: (path, bytesMax) =>
         call("readTail", path, async () => {
           const { content } = this.#file("read", path);

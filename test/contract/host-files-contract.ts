@@ -113,6 +113,8 @@ function reading(world: World): void {
     await files.writeAtomically(at("a"), content, 0o600);
     assert.deepEqual(Uint8Array.from(await files.read(at("a"), 10_000)), content);
     await rejects("tooLarge", files.read(at("a"), 9999));
+    assert.deepEqual(Uint8Array.from(await files.readHead(at("a"), 3)), content.slice(0, 3));
+    assert.deepEqual(Uint8Array.from(await files.readHead(at("a"), 20_000)), content);
     assert.deepEqual(Uint8Array.from(await files.readTail(at("a"), 3)), content.slice(-3));
     assert.deepEqual(Uint8Array.from(await files.readTail(at("a"), 20_000)), content);
     await files.writeAtomically(at("empty"), bytes(""), 0o600);
@@ -127,6 +129,7 @@ function reading(world: World): void {
     await files.writeAtomically(at("a"), bytes("x"), 0o600);
     await files.link("a", at("link"));
     await rejects("notPermitted", files.read(at("link"), 9));
+    await rejects("notPermitted", files.readHead(at("link"), 9));
     await rejects("notPermitted", files.readTail(at("link"), 9));
     await files.makeFolder(at("folder"), 0o700);
     await rejects("other", files.read(at("folder"), 9));

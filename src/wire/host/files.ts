@@ -44,8 +44,9 @@ export function createHostFiles({
     list: (path) => call("list", path, async () => (await readdir(path)).sort()),
     read: (path, bytesMax) =>
       call("read", path, () => reading(path, (file, size) => readWhole(file, { path, size, bytesMax }))),
+    readHead: (path, bytesMax) => call("read", path, () => reading(path, (file) => readFrom(file, 0, bytesMax))),
     readTail: (path, bytesMax) =>
-      call("read", path, () => reading(path, (file, size) => readFrom(file, size, bytesMax))),
+      call("read", path, () => reading(path, (file, size) => readFrom(file, Math.max(0, size - bytesMax), bytesMax))),
     writeAtomically: (path, content, mode) => call("write", path, () => writes.replace(path, content, mode)),
     appendAt: (path, offsetBytes, content) =>
       call("append to", path, () => writes.appendAt(path, offsetBytes, content)),
@@ -117,13 +118,13 @@ async function readWhole(
   }
 }
 
-async function readFrom(file: FileHandle, size: number, bytesMax: number): Promise<Uint8Array> {
-  const start = Math.max(0, size - bytesMax);
-  const content = new Uint8Array(size - start);
+/** Less when the file ends before. */
+async function readFrom(file: FileHandle, start: number, bytesMax: number): Promise<Uint8Array> {
+  const content = new Uint8Array(bytesMax);
   let done = 0;
   while (done < content.length) {
     const { bytesRead } = await file.read(content, done, content.length - done, start + done);
-    if (bytesRead === 0) break; // It was cut meanwhile.
+    if (bytesRead === 0) break;
     done += bytesRead;
   }
   return content.subarray(0, done);
