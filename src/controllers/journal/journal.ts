@@ -170,8 +170,11 @@ class SegmentedJournal implements Journal {
   }
 
   async #begin(base: boolean, lines: readonly Uint8Array[]): Promise<Segment> {
-    const segment = await this.#segments.create(this.#nextNumber, base, lines);
+    const number = this.#nextNumber;
+    // Should it fail, it may be there all the same and, as a base, hide all before it: what comes after must be after it.
     this.#nextNumber += 1;
+    this.#current = undefined;
+    const segment = await this.#segments.create(number, base, lines);
     this.#current = segment;
     this.#totalBytes += segment.bytes;
     return segment;

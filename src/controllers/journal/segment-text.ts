@@ -17,7 +17,7 @@ export interface SegmentHeader {
   readonly base: boolean;
 }
 
-export interface SegmentLine {
+interface SegmentLine {
   readonly value: unknown;
   readonly bytes: Uint8Array;
 }

@@ -13,9 +13,9 @@ const FILE_MODE = 0o600;
 const SEGMENT_BYTES_MAX = 256 * 1024 * 1024;
 const COPIES_MAX = 5;
 
-const SEGMENT_NAME = /^journal-(\d{8})\.log$/;
-const COPY_NAME = /^journal-\d{8}\.log\.corrupt-(\d+)$/;
-const LEFT_OVER_NAME = /^\.journal-\d{8}\.log.*\.tmp$/;
+const SEGMENT_NAME = /^journal-(\d{8,})\.log$/;
+const COPY_NAME = /^journal-\d{8,}\.log\.corrupt-(\d+)$/;
+const LEFT_OVER_NAME = /^\.journal-\d{8,}\.log.*\.tmp$/;
 
 export type JournalProblem =
   /** The end of a write that a crash cut short. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { compact } from "./compaction.ts";
 import { foldFacts } from "./facts.ts";
 import type { JournalRecord } from "./records.ts";
@@ -80,18 +80,16 @@ const recordArbitrary: fc.Arbitrary<JournalRecord> = fc.oneof(
   fc
     .tuple(uidArbitrary, fc.constantFrom("Succeeded", "Failed"))
     .map(([uid, phase]): JournalRecord => ({ kind: "terminal", ...of(uid), wallMs: 1, phase })),
-  fc
-    .tuple(uidArbitrary, fc.constantFrom("h1", "h2"))
-    .map(
-      ([uid, contentHash]): JournalRecord => ({
-        kind: "staticPod",
-        ...of(uid),
-        wallMs: 1,
-        source: "s",
-        contentHash,
-        configHash: "",
-      }),
-    ),
+  fc.tuple(uidArbitrary, fc.constantFrom("h1", "h2")).map(
+    ([uid, contentHash]): JournalRecord => ({
+      kind: "staticPod",
+      ...of(uid),
+      wallMs: 1,
+      source: "s",
+      contentHash,
+      configHash: "",
+    }),
+  ),
   uidArbitrary.map((uid) => decision(uid, "")),
 );
 
