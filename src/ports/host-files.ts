@@ -1,8 +1,9 @@
 /**
  * The node's local files, by absolute path. Only for disks of our own: whatever may hang (a network mount) is behind the Mounts port.
  *
- * Every call rejects with a `HostFileError`. What `writeAtomically` has written survives a crash at any moment: the old content or
- * the new, never a part.
+ * Every call rejects with a `HostFileError`. What `writeAtomically` and `appendAt` have written survives a crash of the machine from the
+ * moment they resolve, with the folders above it; before that, `writeAtomically` leaves the old content or the new, never a part. The other
+ * calls are seen by every process at once but may be undone by a crash of the machine.
  */
 export type HostFileErrorCode =
   | "notFound"
@@ -38,26 +39,37 @@ export interface HostFiles {
   facts(path: string): Promise<FileFacts | undefined>;
   /** Names, sorted. Rejects "notFound" when there is no such folder. */
   list(path: string): Promise<readonly string[]>;
-  /** Rejects "tooLarge" above `bytesMax`. Regular files only, never through a link at the end of the path. */
+  /** Rejects "tooLarge" above `bytesMax`. Regular files only; a link at the end of the path is "notPermitted". */
   read(path: string, bytesMax: number): Promise<Uint8Array>;
   /** The first `bytesMax` bytes, or all of a shorter file. Regular files only, never through a link at the end of the path. */
   readHead(path: string, bytesMax: number): Promise<Uint8Array>;
   /** The last `bytesMax` bytes, or all of a shorter file. */
   readTail(path: string, bytesMax: number): Promise<Uint8Array>;
   writeAtomically(path: string, content: Uint8Array, mode: number): Promise<void>;
+  /**
+   * Makes an existing file consist of its first `offsetBytes` bytes and then `content`, which may be empty. What an earlier try left beyond
+   * the offset goes away. When it rejects, anything may lie beyond the offset, and what lies before it is untouched.
+   */
+  appendAt(path: string, offsetBytes: number, content: Uint8Array): Promise<void>;
   /** With its parents. An existing folder keeps its mode. */
   makeFolder(path: string, mode: number): Promise<void>;
   /** An empty file that others write to. Rejects "exists". */
   makeFile(path: string, mode: number): Promise<void>;
-  /** Replaces a link that points elsewhere. */
+  /** Replaces a link that points elsewhere, in one step. Rejects "exists" when something else than a link is there. */
   link(target: string, path: string): Promise<void>;
   readLink(path: string): Promise<string>;
   /** Of a file or link; succeeds when there is none. */
   removeFile(path: string): Promise<void>;
   /** Of an empty folder; succeeds when there is none. */
   removeFolder(path: string): Promise<void>;
-  /** Of a folder and all below it, on its own file system only: rejects "notPermitted" at a mount point rather than crossing it. */
+  /**
+   * Of a folder and all below it, on its own file system only: rejects "notPermitted" at a mount point rather than crossing it. A link is
+   * removed, never followed. Succeeds when there is none.
+   */
   removeTree(path: string): Promise<void>;
-  /** Hints that something below the folder changed, coalesced; the reader looks for itself. Ends with the signal. */
+  /**
+   * Hints that the folder's entries changed, coalesced, the first one at once; the reader looks for itself. A folder that is not there is
+   * waited for. Ends with the signal.
+   */
   watch(path: string, signal: AbortSignal): AsyncIterable<void>;
 }

@@ -5,8 +5,12 @@
 import type { JournalRecord } from "../domain/journal/records.ts";
 
 export interface Journal {
-  /** The records that are still kept, oldest first: once, at the start. */
+  /**
+   * The records that are still kept, oldest first: once, before anything is written. Rejects only when the place cannot be looked at; it may
+   * then be asked again.
+   */
   replay(): Promise<readonly JournalRecord[]>;
+  /** Rejects when the record may not be on disk. A crash can still bring it back, whole; writing it again does no harm. */
   append(record: JournalRecord): Promise<void>;
   /** As `append`, for what explains but decides nothing: written with the next one, and lost if we die before. */
   note(record: JournalRecord): void;

@@ -3,7 +3,7 @@ export interface MachineFacts {
   readonly cpus: number;
   readonly memoryBytes: bigint;
   readonly swapBytes: bigint;
-  /** Pre-allocated, by page size in bytes. */
+  /** Pre-allocated bytes, by page size in bytes; a size of which none is allocated is there with 0. */
   readonly hugepages: ReadonlyMap<bigint, bigint>;
   readonly machineId: string;
   readonly systemUuid: string;
@@ -38,5 +38,6 @@ export interface Machine {
   addresses(): Promise<readonly InterfaceAddress[]>;
   /** The address other machines see when we leave by the default route; undefined without one. */
   defaultRouteAddress(family: "IPv4" | "IPv6"): Promise<string | undefined>;
+  /** By the machine's own resolver. Empty when the name has none. */
   lookup(name: string, signal: AbortSignal): Promise<readonly string[]>;
 }

@@ -14,11 +14,11 @@ const EXITS_PER_CONTAINER_MAX = 10;
 
 export type ExitFact = Omit<Exited, "kind" | "uid" | "pod" | "container">;
 
-export type AdmissionFact =
+type AdmissionFact =
   | { readonly kind: "admitted" }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
 
-export interface TerminatingFact {
+interface TerminatingFact {
   readonly sinceWallMs: number;
   /** Why it began. */
   readonly why: string;

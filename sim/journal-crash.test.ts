@@ -1,0 +1,147 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { createJournal } from "../src/controllers/journal/journal.ts";
+import type { JournalRecord } from "../src/domain/journal/records.ts";
+import type { HostFiles } from "../src/ports/host-files.ts";
+import type { Random } from "../src/ports/random.ts";
+import { admitted } from "../test/contract/journal-contract.ts";
+import { ManualClock } from "../test/support/manual-clock.ts";
+import { FakeFiles } from "./fake-files.ts";
+
+const FOLDER = "/var/lib/kubelet/deckhand/journal";
+/** Small, so that segments follow each other and are compacted within one life. */
+const limits = { segmentBytesMax: 900, totalBytesMax: 2000, bytesTarget: 1000, batchBytesMax: 400 };
+const LIFE_RECORDS = 40;
+
+function chance(seed: number): Random {
+  let state = seed;
+  const fraction = () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return { fraction, uuid: () => String(fraction()) };
+}
+
+/** A disk, the lives of a process on it, and what was promised to anyone. */
+class World {
+  readonly asked: string[] = [];
+  readonly promised = new Set<string>();
+  readonly random: Random;
+  readonly fake: FakeFiles;
+  #stepsLeft = Number.POSITIVE_INFINITY;
+  #onCrash = () => {};
+
+  constructor(seed: number) {
+    this.random = chance(seed);
+    const beforeStep = async () => {
+      this.#stepsLeft -= 1;
+      if (this.#stepsLeft !== 0) return;
+      if (this.random.fraction() < 0.3) this.fake.kill();
+      else this.fake.crash(this.random);
+      this.#onCrash();
+    };
+    this.fake = new FakeFiles({ clock: new ManualClock(), beforeStep });
+  }
+
+  /** Runs one life until its end or until the step where it dies. True when it died. */
+  async live(stepsMax: number, life: (files: HostFiles) => Promise<void>): Promise<boolean> {
+    this.#stepsLeft = stepsMax;
+    const died = new Promise<boolean>((resolve) => {
+      this.#onCrash = () => resolve(true);
+    });
+    const hasDied = await Promise.race([died, life(this.fake.port).then(() => false)]);
+    this.fake.kill(); // It may still be compacting.
+    return hasDied;
+  }
+
+  async append(files: HostFiles): Promise<void> {
+    const journal = createJournal({ files, folder: FOLDER, clock: new ManualClock(), onProblem: () => {}, limits });
+    this.check(await journal.replay());
+    for (let group = 0; group < LIFE_RECORDS; ) {
+      const size = 1 + Math.floor(this.random.fraction() * 6);
+      await Promise.all(
+        Array.from({ length: size }, async (_, index) => {
+          const uid = `uid-${this.asked.length + 1}-${"x".repeat(index * 7)}`;
+          this.asked.push(uid);
+          const written = await journal.append(admitted(uid)).then(
+            () => true,
+            () => false,
+          );
+          if (written) this.promised.add(uid);
+        }),
+      );
+      group += size;
+    }
+  }
+
+  check(records: readonly JournalRecord[]): void {
+    const found = records.map(({ uid }) => uid);
+    const lost = [...this.promised].filter((uid) => !found.includes(uid));
+    assert.deepEqual(lost, [], "promised and lost");
+    const order = found.map((uid) => this.asked.indexOf(uid));
+    assert.ok(
+      order.every((place) => place >= 0),
+      "something that nobody wrote",
+    );
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+      "out of order",
+    );
+    assert.equal(new Set(found).size, found.length, "twice");
+  }
+}
+
+void test("a power cut or a kill at every single step of a life loses nothing promised and makes nothing up", async (t) => {
+  let crashes = 0;
+  for (let seed = 0; seed < 6; seed += 1) {
+    for (let step = 1, died = true; died; step += 1) {
+      const world = new World(seed * 100_000 + step);
+      died = await world.live(step, (files) => world.append(files));
+      if (died) crashes += 1;
+      // The next life dies too, while it repairs or writes; the one after that looks.
+      await world.live(1 + Math.floor(world.random.fraction() * 60), (files) => world.append(files));
+      assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
+      assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
+    }
+  }
+  t.diagnostic(`${crashes} crash points`);
+  assert.ok(crashes > 500, `${crashes} crash points`);
+});
+
+void test("a disk that fills and empties rejects appends, takes later ones, and never gives back half a record", async () => {
+  let rejected = 0;
+  for (let seed = 0; seed < 60; seed += 1) {
+    const world = new World(seed);
+    for (let life = 0; life < 4; life += 1) {
+      world.fake.disk.freeBytes = Math.floor(world.random.fraction() * 3000);
+      await world.live(1 + Math.floor(world.random.fraction() * 300), (files) => world.append(files));
+      rejected += world.asked.length - world.promised.size;
+    }
+    world.fake.disk.freeBytes = 1e6;
+    const before = world.promised.size;
+    assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
+    assert.ok(world.promised.size >= before + LIFE_RECORDS, "space is back and so is the journal");
+    assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
+  }
+  assert.ok(rejected > 100, `${rejected} rejected`);
+});
+
+void test("any call that fails, with or without effect, costs at most its own append", async () => {
+  for (let seed = 0; seed < 100; seed += 1) {
+    const world = new World(seed);
+    const codes = ["noSpace", "readOnly", "other", "notPermitted"] as const;
+    world.fake.faultFor = ({ operation }) => {
+      // A read that fails is not complete, and says so; here only writing is looked at.
+      if (operation === "list" || operation === "read" || world.random.fraction() > 0.15) return undefined;
+      const code = codes[Math.floor(world.random.fraction() * codes.length)] ?? "other";
+      return { code, effect: world.random.fraction() < 0.5 ? "none" : "done" };
+    };
+    await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files));
+    world.fake.faultFor = () => undefined;
+    assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
+    assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
+  }
+});

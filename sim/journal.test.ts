@@ -1,0 +1,8 @@
+import { journalContract } from "../test/contract/journal-contract.ts";
+import { ManualClock } from "../test/support/manual-clock.ts";
+import { FakeFiles } from "./fake-files.ts";
+
+journalContract("the simulator's files", async () => {
+  const fake = new FakeFiles({ clock: new ManualClock() });
+  return { restart: () => fake.port, folder: "/var/lib/kubelet/deckhand/journal", end: async () => {} };
+});

@@ -1,0 +1,204 @@
+/**
+ * The journal's folder: numbered segments, read from the newest back to the last one that holds all before it. Damage is cut (a torn tail) or
+ * set aside in a copy (anything else), told to `onProblem`, and never stops the reading.
+ */
+import { parseJournalRecord } from "../../domain/journal/parse-record.ts";
+import type { JournalRecord } from "../../domain/journal/records.ts";
+import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import { decodeSegment, encodeHeader, type SegmentContent } from "./segment-text.ts";
+
+const FOLDER_MODE = 0o700;
+const FILE_MODE = 0o600;
+/** Far above what compaction lets a segment become. */
+const SEGMENT_BYTES_MAX = 256 * 1024 * 1024;
+const COPIES_MAX = 5;
+
+const SEGMENT_NAME = /^journal-(\d{8,})\.log$/;
+const COPY_NAME = /^journal-\d{8,}\.log\.corrupt-(\d+)$/;
+const LEFT_OVER_NAME = /^\.journal-\d{8,}\.log.*\.tmp$/;
+
+export type JournalProblem =
+  /** The end of a write that a crash cut short. */
+  | { readonly kind: "tornTail"; readonly segment: string; readonly bytes: number }
+  | { readonly kind: "corrupt"; readonly segment: string; readonly bytes: number; readonly copy: string }
+  | { readonly kind: "unknownVersion"; readonly segment: string; readonly copy: string }
+  | { readonly kind: "unknownRecords"; readonly segment: string; readonly count: number }
+  /** What should have been done to the files and was not. The journal goes on. */
+  | { readonly kind: "failed"; readonly what: string; readonly error: unknown };
+
+export interface Segment {
+  readonly number: number;
+  readonly path: string;
+  readonly bytes: number;
+}
+
+export interface StoredRecord {
+  readonly record: JournalRecord;
+  readonly line: Uint8Array;
+  readonly bytes: number;
+}
+
+export interface StoredJournal {
+  readonly records: readonly StoredRecord[];
+  /** The newest, if it can be written on. */
+  readonly current: Segment | undefined;
+  /** All segments before it are in it. */
+  readonly baseNumber: number;
+  /** Segments that are there and gave nothing. */
+  readonly unreadCount: number;
+  readonly nextNumber: number;
+  readonly totalBytes: number;
+}
+
+export interface SegmentFolderOptions {
+  readonly files: HostFiles;
+  readonly folder: string;
+  readonly onProblem: (problem: JournalProblem) => void;
+}
+
+export class SegmentFolder {
+  readonly #options: SegmentFolderOptions;
+
+  constructor(options: SegmentFolderOptions) {
+    this.#options = options;
+  }
+
+  /** Rejects only when the folder is there and cannot be listed: that is no empty journal. */
+  async readAll(): Promise<StoredJournal> {
+    const numbers = (await this.#list()).flatMap((name) => numberIn(name, SEGMENT_NAME) ?? []).sort((a, b) => a - b);
+    const found: StoredSegment[] = [];
+    let unreadCount = 0;
+    for (const number of numbers.toReversed()) {
+      const segment = await this.#readSegment(number);
+      if (segment === undefined) unreadCount += 1;
+      else found.unshift(segment);
+      if (segment?.base === true) break;
+    }
+    const last = found.at(-1);
+    return {
+      records: found.flatMap((segment) => segment.records),
+      current: last?.number === numbers.at(-1) && last?.writable === true ? last : undefined,
+      nextNumber: (numbers.at(-1) ?? 0) + 1,
+      baseNumber: found[0]?.base === true ? found[0].number : 0,
+      unreadCount,
+      totalBytes: found.reduce((sum, segment) => sum + segment.bytes, 0),
+    };
+  }
+
+  /** With all of `lines` in it when it can be seen. */
+  async create(number: number, base: boolean, lines: readonly Uint8Array[]): Promise<Segment> {
+    const { files, folder } = this.#options;
+    const path = `${folder}/${segmentName(number)}`;
+    const content = Buffer.concat([encodeHeader({ base }), ...lines]);
+    await files.makeFolder(folder, FOLDER_MODE);
+    await files.writeAtomically(path, content, FILE_MODE);
+    return { number, path, bytes: content.length };
+  }
+
+  async append(segment: Segment, content: Uint8Array): Promise<Segment> {
+    await this.#options.files.appendAt(segment.path, segment.bytes, content);
+    return { ...segment, bytes: segment.bytes + content.length };
+  }
+
+  /** Segments that the numbered one holds, and what crashes left. */
+  async removeBefore(number: number): Promise<void> {
+    for (const name of (await this.#try("list the journal", () => this.#list())) ?? []) {
+      const isOld = (numberIn(name, SEGMENT_NAME) ?? number) < number;
+      if (isOld || LEFT_OVER_NAME.test(name)) await this.#try(`remove ${name}`, () => this.#remove(name));
+    }
+  }
+
+  async #list(): Promise<readonly string[]> {
+    try {
+      return await this.#options.files.list(this.#options.folder);
+    } catch (error) {
+      if (isMissing(error)) return [];
+      throw error;
+    }
+  }
+
+  async #readSegment(number: number): Promise<StoredSegment | undefined> {
+    const { files, folder } = this.#options;
+    const name = segmentName(number);
+    const path = `${folder}/${name}`;
+    const content = await this.#try(`read ${name}`, () => files.read(path, SEGMENT_BYTES_MAX));
+    if (content === undefined) return undefined;
+    const decoded = decodeSegment(content);
+    if (decoded.header === "unknown") return this.#setAsideVersion(number, content);
+    const records = this.#parse(name, decoded);
+    const base = decoded.header !== "missing" && decoded.header.base;
+    const segment = { number, path, base, records, bytes: decoded.endBytes, writable: true };
+    if (decoded.tornBytes > 0) this.#options.onProblem({ kind: "tornTail", segment: name, bytes: decoded.tornBytes });
+    if (decoded.corruptBytes === 0 && decoded.header !== "missing") return segment;
+    return this.#repair(segment, content, decoded);
+  }
+
+  #parse(segment: string, decoded: SegmentContent): readonly StoredRecord[] {
+    const records: StoredRecord[] = [];
+    for (const { value, bytes } of decoded.lines) {
+      const record = parseJournalRecord(value);
+      if (record !== undefined) records.push({ record, line: bytes, bytes: bytes.length });
+    }
+    const count = decoded.lines.length - records.length;
+    if (count > 0) this.#options.onProblem({ kind: "unknownRecords", segment, count });
+    return records;
+  }
+
+  /** Once there is a copy, the segment is written anew from its good lines, so that the damage is told once. */
+  async #repair(segment: StoredSegment, content: Uint8Array, decoded: SegmentContent): Promise<StoredSegment> {
+    const name = segmentName(segment.number);
+    const copy = await this.#copyAside(name, content);
+    this.#options.onProblem({ kind: "corrupt", segment: name, bytes: decoded.corruptBytes, copy: copy ?? "" });
+    if (copy === undefined) return { ...segment, writable: false };
+    const lines = decoded.lines.map((line) => line.bytes);
+    const repaired = await this.#try(`repair ${name}`, () => this.create(segment.number, segment.base, lines));
+    return repaired === undefined ? { ...segment, writable: false } : { ...segment, ...repaired };
+  }
+
+  async #setAsideVersion(number: number, content: Uint8Array): Promise<undefined> {
+    const name = segmentName(number);
+    const copy = await this.#copyAside(name, content);
+    this.#options.onProblem({ kind: "unknownVersion", segment: name, copy: copy ?? "" });
+    if (copy !== undefined) await this.#try(`remove ${name}`, () => this.#remove(name));
+  }
+
+  /** The oldest copies make room. */
+  #copyAside(name: string, content: Uint8Array): Promise<string | undefined> {
+    return this.#try(`copy ${name}`, async () => {
+      const copies = (await this.#list())
+        .flatMap((copy) => ({ copy, number: numberIn(copy, COPY_NAME) ?? 0 }))
+        .filter(({ number }) => number > 0)
+        .sort((a, b) => a.number - b.number);
+      for (const old of copies.slice(0, Math.max(0, copies.length + 1 - COPIES_MAX))) await this.#remove(old.copy);
+      const copy = `${name}.corrupt-${(copies.at(-1)?.number ?? 0) + 1}`;
+      await this.#options.files.writeAtomically(`${this.#options.folder}/${copy}`, content, FILE_MODE);
+      return copy;
+    });
+  }
+
+  #remove(name: string): Promise<void> {
+    return this.#options.files.removeFile(`${this.#options.folder}/${name}`);
+  }
+
+  async #try<T>(what: string, run: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await run();
+    } catch (error) {
+      this.#options.onProblem({ kind: "failed", what, error });
+      return undefined;
+    }
+  }
+}
+
+interface StoredSegment extends Segment {
+  readonly base: boolean;
+  readonly records: readonly StoredRecord[];
+  readonly writable: boolean;
+}
+
+const segmentName = (number: number) => `journal-${String(number).padStart(8, "0")}.log`;
+
+function numberIn(name: string, pattern: RegExp): number | undefined {
+  const digits = pattern.exec(name)?.[1];
+  return digits === undefined ? undefined : Number(digits);
+}

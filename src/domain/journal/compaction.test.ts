@@ -1,0 +1,109 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { compact } from "./compaction.ts";
+import { foldFacts } from "./facts.ts";
+import type { JournalRecord } from "./records.ts";
+
+const BYTES = 100;
+const generous = { bytesTarget: 1e9, finishedKeptMs: 1e12, finishedKeptMin: 1e6 };
+
+const of = (uid: string) => ({ uid, pod: `ns/${uid}` });
+const admitted = (uid: string): JournalRecord => ({ kind: "admitted", ...of(uid), wallMs: 1 });
+const finished = (uid: string, wallMs = 1): JournalRecord => ({ kind: "finished", ...of(uid), wallMs });
+const decision = (uid: string, why: string): JournalRecord => ({
+  kind: "decision",
+  ...of(uid),
+  wallMs: 1,
+  what: "w",
+  why,
+});
+const exited = (uid: string, container: string, containerId: string): JournalRecord => ({
+  kind: "exited",
+  ...of(uid),
+  wallMs: 1,
+  container,
+  containerId,
+  exitCode: 1,
+  reason: "Error",
+  startedWallNs: "1",
+  finishedWallNs: "2",
+  restartCount: 0,
+});
+
+const sized = (records: readonly JournalRecord[]) => records.map((record) => ({ record, bytes: BYTES }));
+const kept = (records: readonly JournalRecord[], nowWallMs: number, limits: Partial<typeof generous>) =>
+  compact(sized(records), nowWallMs, { ...generous, ...limits }).map(({ record }) => record);
+
+void test("decisions go before any fact, the oldest first", () => {
+  const facts = [admitted("a"), finished("b")];
+  const decisions = ["1", "2", "3", "4"].map((why) => decision("a", why));
+  assert.deepEqual(kept([...decisions, ...facts], 0, { bytesTarget: 4 * BYTES }), [...decisions.slice(2), ...facts]);
+  assert.deepEqual(kept([...decisions, ...facts], 0, { bytesTarget: 0 }), [admitted("a")]);
+});
+
+void test("a finished UID is forgotten when it is old and many have finished since", () => {
+  const records = ["a", "b", "c"].flatMap((uid, index) => [admitted(uid), finished(uid, index * 1000)]);
+  const after = (nowWallMs: number, finishedKeptMin: number) =>
+    new Set(kept(records, nowWallMs, { finishedKeptMs: 1500, finishedKeptMin }).map(({ uid }) => uid));
+  assert.deepEqual(after(1400, 0), new Set(["a", "b", "c"]));
+  assert.deepEqual(after(2600, 0), new Set(["c"]));
+  assert.deepEqual(after(2600, 2), new Set(["b", "c"]));
+  assert.deepEqual(after(9e15, 1), new Set(["c"])); // The clock jumped: the newest stay all the same.
+  assert.deepEqual(after(-9e15, 0), new Set(["a", "b", "c"]));
+});
+
+void test("too many finished UIDs go by their order, whole, and never one that is not finished", () => {
+  const records = [...["a", "b", "c"].flatMap((uid) => [admitted(uid), finished(uid)]), admitted("d")];
+  const left = kept(records, 0, { bytesTarget: 5 * BYTES });
+  assert.deepEqual(
+    left.map(({ uid }) => uid),
+    ["b", "b", "c", "c", "d"],
+  );
+});
+
+void test("a crash loop weighs no more than its newest exits", () => {
+  const loop = Array.from({ length: 500 }, (_, index) => exited("a", "app", `c${index}`));
+  assert.equal(kept([admitted("a"), ...loop], 0, {}).length, 11);
+});
+
+const uidArbitrary = fc.constantFrom("a", "b", "c");
+const recordArbitrary: fc.Arbitrary<JournalRecord> = fc.oneof(
+  uidArbitrary.map(admitted),
+  uidArbitrary.map((uid) => finished(uid)),
+  fc
+    .tuple(uidArbitrary, fc.nat(60))
+    .map(
+      ([uid, graceSeconds]): JournalRecord => ({ kind: "terminating", ...of(uid), wallMs: 1, graceSeconds, why: "" }),
+    ),
+  fc.tuple(uidArbitrary, fc.constantFrom("x", "y"), fc.nat(30)).map(([uid, name, id]) => exited(uid, name, `c${id}`)),
+  fc
+    .tuple(uidArbitrary, fc.constantFrom("Succeeded", "Failed"))
+    .map(([uid, phase]): JournalRecord => ({ kind: "terminal", ...of(uid), wallMs: 1, phase })),
+  fc.tuple(uidArbitrary, fc.constantFrom("h1", "h2")).map(
+    ([uid, contentHash]): JournalRecord => ({
+      kind: "staticPod",
+      ...of(uid),
+      wallMs: 1,
+      source: "s",
+      contentHash,
+      configHash: "",
+    }),
+  ),
+  uidArbitrary.map((uid) => decision(uid, "")),
+);
+
+void test("whatever the records, the facts of all UIDs that stay are the same after compaction, and doing it twice changes nothing", () => {
+  fc.assert(
+    fc.property(fc.array(recordArbitrary, { maxLength: 120 }), fc.nat(60), (records, room) => {
+      const left = kept(records, 0, { bytesTarget: room * BYTES });
+      const before = foldFacts(records);
+      const after = foldFacts(left);
+      for (const [uid, facts] of before) {
+        if (facts.finishedWallMs === undefined || after.has(uid)) assert.deepEqual(after.get(uid), facts);
+      }
+      assert.deepEqual(kept(left, 0, { bytesTarget: room * BYTES }), left);
+    }),
+    { numRuns: 500 },
+  );
+});

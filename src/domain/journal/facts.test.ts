@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type ExitFact, foldFacts, nothingKnown, type UidFacts } from "./facts.ts";
+import { parseJournalRecord } from "./parse-record.ts";
+import type { JournalRecord } from "./records.ts";
+
+const common = { uid: "u", pod: "ns/p" };
+const admitted = (wallMs: number): JournalRecord => ({ kind: "admitted", ...common, wallMs });
+const rejected: JournalRecord = { kind: "rejected", ...common, wallMs: 5, reason: "OutOfcpu", message: "no room" };
+const terminating = (wallMs: number, graceSeconds: number, why: string): JournalRecord => ({
+  kind: "terminating",
+  ...common,
+  wallMs,
+  graceSeconds,
+  why,
+});
+const exit = (containerId: string, exitCode: number): ExitFact => ({
+  wallMs: 7,
+  containerId,
+  exitCode,
+  reason: "Error",
+  startedWallNs: "1700000000123456789",
+  finishedWallNs: "1700000001123456789",
+  restartCount: 0,
+});
+const exited = (container: string, fact: ExitFact): JournalRecord => ({
+  kind: "exited",
+  ...common,
+  container,
+  ...fact,
+});
+const finished = (wallMs: number): JournalRecord => ({ kind: "finished", ...common, wallMs });
+const staticPod = (contentHash: string): JournalRecord => ({
+  kind: "staticPod",
+  ...common,
+  wallMs: 1,
+  source: "file",
+  contentHash,
+  configHash: "c",
+});
+const decision: JournalRecord = { kind: "decision", ...common, wallMs: 9, what: "startContainer", why: "it is absent" };
+
+const known = (facts: Partial<UidFacts>): UidFacts => ({ ...nothingKnown(common), ...facts });
+
+for (const [name, records, wanted] of [
+  [
+    "the first sight of a pod is its start time, and later ones do not move it",
+    [admitted(100), admitted(200)],
+    known({ admission: { kind: "admitted" }, startWallMs: 100 }),
+  ],
+  [
+    "a rejection is kept with its reason, also of a pod that was taken in before",
+    [admitted(1), rejected],
+    known({ admission: { kind: "rejected", reason: "OutOfcpu", message: "no room" }, startWallMs: 1 }),
+  ],
+  [
+    "the grace only shrinks: the first cause stays, the smallest grace counts from when it was asked for",
+    [terminating(10, 30, "deleted"), terminating(20, 60, "again"), terminating(25, 5, "evicted")],
+    known({ terminating: { sinceWallMs: 10, why: "deleted", graceSeconds: 5, graceSinceWallMs: 25 } }),
+  ],
+  [
+    "exits are kept by container, oldest first, and one that is told twice counts once",
+    [exited("a", exit("c1", 1)), exited("b", exit("c2", 0)), exited("a", exit("c1", 1)), exited("a", exit("c3", 137))],
+    known({
+      exits: new Map([
+        ["a", [exit("c1", 1), exit("c3", 137)]],
+        ["b", [exit("c2", 0)]],
+      ]),
+    }),
+  ],
+  [
+    "a terminal phase and an end are final",
+    [
+      { kind: "terminal", ...common, wallMs: 1, phase: "Failed" },
+      { kind: "terminal", ...common, wallMs: 2, phase: "Succeeded" },
+      finished(3),
+      finished(4),
+    ],
+    known({ terminalPhase: "Failed", finishedWallMs: 3 }),
+  ],
+  [
+    "a static pod that comes back begins anew and keeps its identity",
+    [
+      staticPod("h1"),
+      staticPod("h2"),
+      admitted(1),
+      terminating(2, 30, "removed"),
+      exited("a", exit("c1", 0)),
+      finished(3),
+      admitted(9),
+    ],
+    known({
+      admission: { kind: "admitted" },
+      startWallMs: 9,
+      staticPod: { source: "file", contentHash: "h2", configHash: "c" },
+    }),
+  ],
+] as const satisfies readonly (readonly [string, readonly JournalRecord[], UidFacts])[]) {
+  void test(`facts: ${name}`, () => assert.deepEqual([...foldFacts(records).values()], [wanted]));
+}
+
+void test("facts: a crash loop keeps the newest ten exits of its container", () => {
+  const records = Array.from({ length: 1000 }, (_, index) => exited("a", exit(`c${index}`, 1)));
+  const ids = foldFacts(records)
+    .get("u")
+    ?.exits.get("a")
+    ?.map(({ containerId }) => containerId);
+  assert.deepEqual(
+    ids,
+    Array.from({ length: 10 }, (_, index) => `c${990 + index}`),
+  );
+});
+
+void test("facts: a decision explains and decides nothing", () => assert.equal(foldFacts([decision]).size, 0));
+
+void test("a record that lost a field, has one of another type or a kind of tomorrow is none", () => {
+  const whole = [
+    admitted(1),
+    rejected,
+    terminating(1, 2, ""),
+    exited("a", exit("c", 0)),
+    finished(1),
+    staticPod("h"),
+    decision,
+  ];
+  for (const record of whole) {
+    assert.deepEqual(parseJournalRecord(JSON.parse(JSON.stringify(record))), record);
+    for (const field of Object.keys(record)) {
+      assert.equal(parseJournalRecord({ ...record, [field]: undefined }), undefined, field);
+      assert.equal(parseJournalRecord({ ...record, [field]: [] }), undefined, field);
+    }
+  }
+  assert.equal(parseJournalRecord({ kind: "terminal", ...common, wallMs: 1, phase: "Running" }), undefined);
+  for (const odd of [null, 7, "admitted", [], { kind: "toString" }, { kind: "__proto__" }]) {
+    assert.equal(parseJournalRecord(odd), undefined);
+  }
+});

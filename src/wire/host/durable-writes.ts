@@ -1,0 +1,118 @@
+/**
+ * Writes that a crash of the machine does not take back: the file's content and every name on the way to it are on disk before a call
+ * resolves.
+ *
+ * Folders are remembered once they were synced, so that a write into a settled place costs one sync of the file and one of its folder. A
+ * folder starts as not synced, because the process before us may have died between a rename and its sync.
+ */
+import { constants, type FileHandle, open, rename, unlink } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { HostFileError } from "../../ports/host-files.ts";
+import { errnoOf } from "./errno.ts";
+
+const CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+
+/** The same name each time: what a crash left is overwritten by the next try instead of adding up. */
+export const temporaryBeside = (path: string) => join(dirname(path), `.${basename(path)}.tmp`);
+
+export class DurableWrites {
+  readonly #synced = new Set<string>();
+  readonly #turns = new Map<string, Promise<void>>();
+
+  /** An entry of this folder was made: the next durable write below it syncs it again. */
+  changed(folder: string): void {
+    this.#synced.delete(folder);
+  }
+
+  forgetTree(path: string): void {
+    for (const folder of this.#synced)
+      if (folder === path || folder.startsWith(`${path}/`)) this.#synced.delete(folder);
+  }
+
+  replace(path: string, content: Uint8Array, mode: number): Promise<void> {
+    return this.inTurn(path, async () => {
+      const temporary = temporaryBeside(path);
+      await unlinkIfThere(temporary);
+      try {
+        await writeNew(temporary, content, mode);
+        await rename(temporary, path);
+      } catch (error) {
+        await unlinkIfThere(temporary);
+        throw error;
+      }
+      this.changed(dirname(path));
+      await this.#syncFoldersAbove(path);
+    });
+  }
+
+  appendAt(path: string, offsetBytes: number, content: Uint8Array): Promise<void> {
+    return this.inTurn(path, async () => {
+      await using file = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      const { size } = await file.stat();
+      if (size < offsetBytes) {
+        throw new HostFileError("append to", path, "other", `it has ${size} bytes, not the ${offsetBytes} expected`);
+      }
+      if (size > offsetBytes) await file.truncate(offsetBytes);
+      await writeAll(file, content, offsetBytes);
+      // A cut is not among the changes that fdatasync is sure to keep.
+      await (size > offsetBytes ? file.sync() : file.datasync());
+      await this.#syncFoldersAbove(path);
+    });
+  }
+
+  /** One write to a path at a time, in the order they were asked for. */
+  async inTurn(path: string, run: () => Promise<void>): Promise<void> {
+    const before = this.#turns.get(path);
+    const mine = (before ?? Promise.resolve()).then(run);
+    const settled = mine.catch(() => {}); // Its own caller is told; the next in line only waits for the end.
+    this.#turns.set(path, settled);
+    try {
+      await mine;
+    } finally {
+      if (this.#turns.get(path) === settled) this.#turns.delete(path);
+    }
+  }
+
+  async #syncFoldersAbove(path: string): Promise<void> {
+    for (let folder = dirname(path); !this.#synced.has(folder); folder = dirname(folder)) {
+      // Before the sync, so that a change made while it runs is not taken for synced.
+      this.#synced.add(folder);
+      try {
+        await syncFolder(folder);
+      } catch (error) {
+        this.#synced.delete(folder);
+        // A folder higher up that we may not even open is none that we made.
+        if (folder !== dirname(path) && errnoOf(error) === "EACCES") return;
+        throw error;
+      }
+      if (folder === dirname(folder)) return;
+    }
+  }
+}
+
+async function writeNew(path: string, content: Uint8Array, mode: number): Promise<void> {
+  await using file = await open(path, CREATE_NEW, mode);
+  await file.chmod(mode); // The umask does not count.
+  await writeAll(file, content, 0);
+  await file.sync();
+}
+
+async function writeAll(file: FileHandle, content: Uint8Array, offsetBytes: number): Promise<void> {
+  for (let done = 0; done < content.length; ) {
+    const { bytesWritten } = await file.write(content, done, content.length - done, offsetBytes + done);
+    done += bytesWritten;
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, constants.O_RDONLY | constants.O_DIRECTORY);
+  await folder.sync();
+}
+
+export async function unlinkIfThere(path: string | Buffer): Promise<void> {
+  try {
+    await unlink(path);
+  } catch (error) {
+    if (errnoOf(error) !== "ENOENT") throw error;
+  }
+}

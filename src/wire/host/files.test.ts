@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { hostFilesContract } from "../../../test/contract/host-files-contract.ts";
+import { hostClock } from "./clock.ts";
+import { createHostFiles } from "./files.ts";
+
+const create = () => createHostFiles({ clock: hostClock, watchPauses: { watchedMs: 10_000, unwatchedMs: 20 } });
+const scratch = () => mkdtempSync(join(tmpdir(), "deckhand-files-"));
+
+hostFilesContract("the host's files", async () => {
+  const folder = scratch();
+  return { files: create(), folder, end: async () => rmSync(folder, { recursive: true }) };
+});
+
+void test("a tree thousands of folders deep is removed with few open files", async () => {
+  const folder = scratch();
+  const open = () => readdirSync("/proc/self/fd").length;
+  const before = open();
+  execFileSync("sh", ["-c", "i=0; while [ $i -lt 1500 ]; do mkdir d; : > f; cd -P d; i=$((i+1)); done"], {
+    cwd: folder,
+  });
+  let openMax = 0;
+  const sampler = setInterval(() => {
+    openMax = Math.max(openMax, open());
+  }, 1);
+  await create().removeTree(folder);
+  clearInterval(sampler);
+  assert.deepEqual(
+    readdirSync(tmpdir()).filter((name) => folder.endsWith(name)),
+    [],
+  );
+  assert.ok(openMax - before < 80, `${openMax - before} files open`);
+});
+
+void test("names that are no text, and what an earlier removal left, go with their tree", async () => {
+  const folder = scratch();
+  writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from([0xff, 0xfe, 0x41])]), "x");
+  mkdirSync(join(folder, ".deckhand-removing-1/below"), { recursive: true });
+  execFileSync("sh", ["-c", `mkdir -p ${"d/".repeat(140)}`], { cwd: folder });
+  await create().removeTree(folder);
+  assert.deepEqual(
+    readdirSync(tmpdir()).filter((name) => folder.endsWith(name)),
+    [],
+  );
+});
+
+void test("a temporary file or link that a crash left, or an enemy put there, is replaced and never followed", async () => {
+  const folder = scratch();
+  const files = create();
+  writeFileSync(join(folder, "victim"), "untouched");
+  symlinkSync("victim", join(folder, ".a.tmp"));
+  await files.writeAtomically(join(folder, "a"), Buffer.from("new"), 0o600);
+  writeFileSync(join(folder, ".a.tmp"), "left over, and longer than what comes");
+  await files.writeAtomically(join(folder, "a"), Buffer.from("newer"), 0o600);
+  const found = await Promise.all(["victim", "a"].map((name) => files.read(join(folder, name), 99)));
+  assert.deepEqual(found.map(String), ["untouched", "newer"]);
+  assert.deepEqual(await files.list(folder), ["a", "victim"]);
+  rmSync(folder, { recursive: true });
+});

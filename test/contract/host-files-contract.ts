@@ -1,0 +1,309 @@
+/** What every implementation of the HostFiles port does, with names of the test's own in one empty folder. */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, test } from "node:test";
+import { HostFileError, type HostFileErrorCode, type HostFiles } from "../../src/ports/host-files.ts";
+
+export interface FilesWorld {
+  readonly files: HostFiles;
+  /** Empty, and only ours. */
+  readonly folder: string;
+  end(): Promise<void>;
+}
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const text = (content: Uint8Array) => new TextDecoder().decode(content);
+
+const rejects = (code: HostFileErrorCode, run: Promise<unknown>) =>
+  assert.rejects(run, (error: unknown) => {
+    assert.ok(error instanceof HostFileError, String(error));
+    assert.equal(error.code, code, error.message);
+    return true;
+  });
+
+export function hostFilesContract(name: string, begin: () => Promise<FilesWorld>): void {
+  describe(`${name} keeps the contract of the HostFiles port`, () => {
+    let begun: FilesWorld | undefined;
+    beforeEach(async () => {
+      begun = await begin();
+    });
+    afterEach(() => begun?.end());
+    const world = () => {
+      if (begun === undefined) throw new Error("the world has not begun");
+      return { files: begun.files, at: (name: string) => `${begun?.folder ?? ""}/${name}` };
+    };
+    writing(world);
+    appending(world);
+    reading(world);
+    naming(world);
+    removing(world);
+    watching(world);
+  });
+}
+
+type World = () => { readonly files: HostFiles; readonly at: (name: string) => string };
+
+function writing(world: World): void {
+  test("a file written is read back, with its mode whatever the umask, and no other file is left", async () => {
+    const { files, at } = world();
+    await files.writeAtomically(at("a"), bytes("first"), 0o666);
+    await files.writeAtomically(at("a"), bytes("second"), 0o606);
+    assert.equal(text(await files.read(at("a"), 100)), "second");
+    const facts = await files.facts(at("a"));
+    assert.deepEqual([facts?.kind, facts?.sizeBytes, facts?.mode], ["file", 6, 0o606]);
+    assert.deepEqual(await files.list(at(".")), ["a"]);
+  });
+
+  test("what is written at once to one path ends as the last one asked for", async () => {
+    const { files, at } = world();
+    await Promise.all(["1", "2", "3"].map((each) => files.writeAtomically(at("a"), bytes(each), 0o600)));
+    assert.equal(text(await files.read(at("a"), 100)), "3");
+  });
+
+  test("a write replaces a link and leaves alone what it points to", async () => {
+    const { files, at } = world();
+    await files.writeAtomically(at("real"), bytes("real"), 0o600);
+    await files.link(at("real"), at("link"));
+    await files.writeAtomically(at("link"), bytes("mine"), 0o600);
+    assert.deepEqual([text(await files.read(at("real"), 9)), (await files.facts(at("link")))?.kind], ["real", "file"]);
+  });
+
+  test("a write into no folder is refused, and so is one over a folder", async () => {
+    const { files, at } = world();
+    await rejects("notFound", files.writeAtomically(at("none/a"), bytes("x"), 0o600));
+    await files.makeFolder(at("folder"), 0o700);
+    await rejects("exists", files.writeAtomically(at("folder"), bytes("x"), 0o600));
+    assert.deepEqual(await files.list(at(".")), ["folder"]);
+  });
+
+  test("an empty file is made once", async () => {
+    const { files, at } = world();
+    await files.makeFile(at("log"), 0o666);
+    const facts = await files.facts(at("log"));
+    assert.deepEqual([facts?.kind, facts?.sizeBytes, facts?.mode], ["file", 0, 0o666]);
+    await rejects("exists", files.makeFile(at("log"), 0o666));
+  });
+}
+
+function appending(world: World): void {
+  test("an append goes to its offset, and what lay beyond is gone", async () => {
+    const { files, at } = world();
+    await files.writeAtomically(at("a"), bytes("head"), 0o600);
+    await files.appendAt(at("a"), 4, bytes(" and a long tail"));
+    await files.appendAt(at("a"), 8, bytes("!"));
+    assert.equal(text(await files.read(at("a"), 100)), "head and!");
+    await files.appendAt(at("a"), 4, bytes(""));
+    assert.equal(text(await files.read(at("a"), 100)), "head");
+  });
+
+  test("an append never makes a file, leaves no hole and follows no link", async () => {
+    const { files, at } = world();
+    await rejects("notFound", files.appendAt(at("a"), 0, bytes("x")));
+    await files.writeAtomically(at("a"), bytes("abc"), 0o600);
+    await rejects("other", files.appendAt(at("a"), 4, bytes("x")));
+    await files.link(at("a"), at("link"));
+    await rejects("notPermitted", files.appendAt(at("link"), 3, bytes("x")));
+    assert.equal(text(await files.read(at("a"), 100)), "abc");
+  });
+}
+
+function reading(world: World): void {
+  test("a read ends at its limit and not before", async () => {
+    const { files, at } = world();
+    const content = new Uint8Array(10_000).map((_, index) => index % 251);
+    await files.writeAtomically(at("a"), content, 0o600);
+    assert.deepEqual(Uint8Array.from(await files.read(at("a"), 10_000)), content);
+    await rejects("tooLarge", files.read(at("a"), 9999));
+    assert.deepEqual(Uint8Array.from(await files.readHead(at("a"), 3)), content.slice(0, 3));
+    assert.deepEqual(Uint8Array.from(await files.readHead(at("a"), 20_000)), content);
+    assert.deepEqual(Uint8Array.from(await files.readTail(at("a"), 3)), content.slice(-3));
+    assert.deepEqual(Uint8Array.from(await files.readTail(at("a"), 20_000)), content);
+    await files.writeAtomically(at("empty"), bytes(""), 0o600);
+    assert.deepEqual(
+      [(await files.read(at("empty"), 0)).length, (await files.readTail(at("empty"), 9)).length],
+      [0, 0],
+    );
+  });
+
+  test("only regular files are read, and none through a link", async () => {
+    const { files, at } = world();
+    await files.writeAtomically(at("a"), bytes("x"), 0o600);
+    await files.link("a", at("link"));
+    await rejects("notPermitted", files.read(at("link"), 9));
+    await rejects("notPermitted", files.readHead(at("link"), 9));
+    await rejects("notPermitted", files.readTail(at("link"), 9));
+    await files.makeFolder(at("folder"), 0o700);
+    await rejects("other", files.read(at("folder"), 9));
+    await rejects("notFound", files.read(at("none"), 9));
+  });
+
+  test("a path through a link to a folder is followed", async () => {
+    const { files, at } = world();
+    await files.makeFolder(at("folder"), 0o700);
+    await files.link("folder", at("link"));
+    await files.writeAtomically(at("link/a"), bytes("x"), 0o600);
+    assert.equal(text(await files.read(at("folder/a"), 9)), "x");
+  });
+
+  test("a change of content shows in the facts, and nothing has none", async () => {
+    const { files, at } = world();
+    await files.writeAtomically(at("a"), bytes("x"), 0o600);
+    const before = await files.facts(at("a"));
+    for (let turn = 0; turn < 20; turn += 1) await files.writeAtomically(at("a"), bytes("y"), 0o600);
+    const after = await files.facts(at("a"));
+    assert.ok(before !== undefined && after !== undefined && after.modifiedWallNs > before.modifiedWallNs);
+    assert.deepEqual([await files.facts(at("none")), await files.facts(at("a/below"))], [undefined, undefined]);
+  });
+}
+
+function naming(world: World): void {
+  test("a folder is made with its parents and keeps its mode", async () => {
+    const { files, at } = world();
+    await files.makeFolder(at("a/b/c"), 0o777);
+    await files.makeFolder(at("a/b/c"), 0o700);
+    const facts = await files.facts(at("a/b/c"));
+    assert.deepEqual([facts?.kind, facts?.mode], ["folder", 0o777]);
+    await files.makeFile(at("a/file"), 0o600);
+    await rejects("exists", files.makeFolder(at("a/file"), 0o700));
+    await files.makeFolder(at("a/Z"), 0o700);
+    assert.deepEqual(await files.list(at("a")), ["Z", "b", "file"]);
+    await rejects("notFound", files.list(at("none")));
+    await rejects("notFound", files.list(at("a/file")));
+  });
+
+  test("a link is replaced by one that points elsewhere, and nothing else is", async () => {
+    const { files, at } = world();
+    await files.link("/one", at("link"));
+    await files.link("/two", at("link"));
+    await files.link("/two", at("link"));
+    assert.equal(await files.readLink(at("link")), "/two");
+    assert.equal((await files.facts(at("link")))?.kind, "link");
+    await files.makeFile(at("file"), 0o600);
+    await rejects("exists", files.link("/two", at("file")));
+    await rejects("notFound", files.readLink(at("none")));
+    await rejects("other", files.readLink(at("file")));
+    assert.deepEqual(await files.list(at(".")), ["file", "link"]);
+  });
+}
+
+function removing(world: World): void {
+  test("what is gone is removed once more without complaint", async () => {
+    const { files, at } = world();
+    await files.makeFile(at("file"), 0o600);
+    await files.makeFolder(at("folder"), 0o700);
+    for (let turn = 0; turn < 2; turn += 1) {
+      await files.removeFile(at("file"));
+      await files.removeFolder(at("folder"));
+      await files.removeTree(at("folder"));
+    }
+    assert.deepEqual(await files.list(at(".")), []);
+  });
+
+  test("a folder that holds something is not removed as if it were empty, nor as a file", async () => {
+    const { files, at } = world();
+    await files.makeFolder(at("folder/below"), 0o700);
+    await rejects("notEmpty", files.removeFolder(at("folder")));
+    await rejects("exists", files.removeFile(at("folder")));
+    assert.deepEqual(await files.list(at("folder")), ["below"]);
+  });
+
+  test("a tree goes whole, and what its links point to stays", async () => {
+    const { files, at } = world();
+    await files.makeFolder(at("kept"), 0o700);
+    await files.makeFile(at("kept/file"), 0o600);
+    await files.makeFolder(at("tree/a/b"), 0o700);
+    await files.makeFile(at("tree/a/b/file"), 0o600);
+    await files.link(at("kept"), at("tree/a/link"));
+    await files.link(at("kept/file"), at("tree/file"));
+    await files.removeTree(at("tree"));
+    assert.deepEqual([await files.list(at(".")), await files.list(at("kept"))], [["kept"], ["file"]]);
+    await files.link(at("kept"), at("link"));
+    await files.removeTree(at("link"));
+    assert.deepEqual([await files.list(at(".")), await files.list(at("kept"))], [["kept"], ["file"]]);
+  });
+}
+
+function watching(world: World): void {
+  test("a watch hints at once, at a change, and when the folder goes and comes back; it ends with its signal", async () => {
+    const { files, at } = world();
+    await files.makeFolder(at("watched"), 0o700);
+    const stop = new AbortController();
+    const hints = new Hints(files.watch(at("watched"), stop.signal));
+    await hints.next();
+    await hints.quiet();
+    await files.writeAtomically(at("watched/a"), bytes("x"), 0o600);
+    await hints.next();
+    await hints.quiet();
+    await files.removeTree(at("watched"));
+    await hints.next();
+    await hints.quiet();
+    await files.makeFolder(at("watched"), 0o700);
+    await hints.next();
+    await hints.quiet();
+    await files.makeFile(at("watched/b"), 0o600);
+    await hints.next();
+    stop.abort();
+    await hints.ended;
+  });
+
+  test("a watch on nothing waits for the folder, and a reader that is busy gets many changes as one hint", async () => {
+    const { files, at } = world();
+    const stop = new AbortController();
+    const iterator = files.watch(at("later"), stop.signal)[Symbol.asyncIterator]();
+    assert.equal((await iterator.next()).done, false);
+    const next = iterator.next();
+    await files.makeFolder(at("later"), 0o700);
+    assert.equal((await next).done, false);
+    for (let turn = 0; turn < 50; turn += 1) await files.makeFile(at(`later/${turn}`), 0o600);
+    const counted = new Hints({ [Symbol.asyncIterator]: () => iterator });
+    await counted.quiet();
+    assert.ok(counted.count >= 1 && counted.count < 25, `${counted.count} hints for 50 changes`);
+    stop.abort();
+    await counted.ended;
+  });
+
+  test("a watch whose signal is aborted already ends at once", async () => {
+    const { files, at } = world();
+    const hints = new Hints(files.watch(at("."), AbortSignal.abort()));
+    await hints.ended;
+    assert.equal(hints.count, 0);
+  });
+}
+
+const QUIET_MS = 60;
+
+class Hints {
+  count = 0;
+  readonly ended: Promise<void>;
+  #seen = 0;
+  #wake = () => {};
+
+  constructor(source: AsyncIterable<void>) {
+    this.ended = this.#read(source);
+  }
+
+  async #read(source: AsyncIterable<void>): Promise<void> {
+    for await (const _ of source) {
+      this.count += 1;
+      this.#wake();
+    }
+  }
+
+  /** At least one hint since the last call. */
+  async next(): Promise<void> {
+    while (this.count === this.#seen) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+    this.#seen = this.count;
+  }
+
+  /** Until none has come for a while. */
+  async quiet(): Promise<void> {
+    for (let before = -1; before !== this.count; ) {
+      before = this.count;
+      await new Promise((resolve) => setTimeout(resolve, QUIET_MS));
+    }
+    this.#seen = this.count;
+  }
+}

@@ -1,0 +1,261 @@
+/** What the Journal port promises, on any files: its records come back in the next life of the process, in order and whole. */
+import assert from "node:assert/strict";
+import { afterEach, beforeEach, describe, test } from "node:test";
+import { createJournal, type JournalLimits } from "../../src/controllers/journal/journal.ts";
+import type { JournalProblem } from "../../src/controllers/journal/segments.ts";
+import type { JournalRecord } from "../../src/domain/journal/records.ts";
+import type { HostFiles } from "../../src/ports/host-files.ts";
+import type { Journal } from "../../src/ports/journal.ts";
+import { ManualClock } from "../support/manual-clock.ts";
+
+export interface JournalWorld {
+  /** For the next life of the process. */
+  restart(): HostFiles;
+  /** Need not be there. */
+  readonly folder: string;
+  end(): Promise<void>;
+}
+
+export const admitted = (uid: string): JournalRecord => ({ kind: "admitted", uid, pod: `ns/${uid}`, wallMs: 1 });
+const finished = (uid: string): JournalRecord => ({ kind: "finished", uid, pod: `ns/${uid}`, wallMs: 2 });
+const decision = (uid: string, why: string): JournalRecord => ({
+  kind: "decision",
+  uid,
+  pod: `ns/${uid}`,
+  wallMs: 3,
+  what: "wait",
+  why,
+});
+
+interface Life {
+  readonly journal: Journal;
+  readonly files: HostFiles;
+  readonly folder: string;
+  readonly problems: JournalProblem[];
+}
+
+export function journalContract(name: string, begin: () => Promise<JournalWorld>): void {
+  describe(`the journal on ${name} keeps the contract of its port`, () => {
+    let begun: JournalWorld | undefined;
+    beforeEach(async () => {
+      begun = await begin();
+    });
+    afterEach(() => begun?.end());
+    const start = (limits: Partial<JournalLimits> = {}): Life => {
+      if (begun === undefined) throw new Error("the world has not begun");
+      const { folder } = begun;
+      const files = begun.restart();
+      const problems: JournalProblem[] = [];
+      const onProblem = (problem: JournalProblem) => problems.push(problem);
+      return {
+        journal: createJournal({ files, folder, clock: new ManualClock(), onProblem, limits }),
+        files,
+        folder,
+        problems,
+      };
+    };
+    remembering(start);
+    bounding(start);
+    repairing(start);
+  });
+}
+
+type Start = (limits?: Partial<JournalLimits>) => Life;
+
+function remembering(start: Start): void {
+  test("what was appended comes back in order, over many lives, with no problem", async () => {
+    const wanted: JournalRecord[] = [];
+    for (let life = 0; life < 5; life += 1) {
+      const { journal, problems } = start();
+      assert.deepEqual(await journal.replay(), wanted);
+      for (const record of [admitted(`a${life}`), finished(`a${life}`), decision("b", "it says «ё\n\u2028»")]) {
+        await journal.append(record);
+        wanted.push(record);
+      }
+      assert.deepEqual(problems, []);
+    }
+  });
+
+  test("many appended at once come back, every one, in the order they were asked for", async () => {
+    const records = Array.from({ length: 500 }, (_, index) => admitted(`uid-${index}`));
+    const { journal } = start({ segmentBytesMax: 4096 });
+    await journal.replay();
+    await Promise.all(records.map((record) => journal.append(record)));
+    assert.deepEqual(await start().journal.replay(), records);
+  });
+
+  test("a note goes with the next record, in its order, and alone when there are many", async () => {
+    const { journal, files, folder } = start({ notesBytesMax: 1000 });
+    await journal.replay();
+    journal.note(decision("a", "first"));
+    await journal.append(admitted("a"));
+    journal.note(decision("a", "lost with the process"));
+    assert.deepEqual(await start().journal.replay(), [decision("a", "first"), admitted("a")]);
+    for (let index = 0; index < 10; index += 1) journal.note(decision("a", "again ".repeat(20)));
+    for (let before = 0; before < 500; ) before = (await files.facts(`${folder}/journal-00000001.log`))?.sizeBytes ?? 0;
+    assert.ok((await start().journal.replay()).length > 5);
+  });
+
+  test("an endless text is cut, and the record stays", async () => {
+    const { journal } = start();
+    await journal.replay();
+    await journal.append(decision("a", "x".repeat(200_000)));
+    const [record] = await start().journal.replay();
+    assert.ok(record?.kind === "decision" && record.why.length < 5000 && record.why.startsWith("xxx"));
+  });
+
+  test("it is read once, and before it is written", async () => {
+    const { journal } = start();
+    await assert.rejects(journal.append(admitted("a")), /replayed before/);
+    await journal.replay();
+    await assert.rejects(journal.replay(), /once/);
+  });
+}
+
+function bounding(start: Start): void {
+  test("it stays small under endless churn, keeps what is not finished, and forgets decisions first", async () => {
+    const limits = {
+      segmentBytesMax: 5000,
+      totalBytesMax: 20_000,
+      bytesTarget: 10_000,
+      finishedKeptMin: 20,
+      finishedKeptMs: 0,
+    };
+    const { journal, files, folder, problems } = start(limits);
+    await journal.replay();
+    await journal.append(admitted("long-lived"));
+    for (let turn = 0; turn < 300; turn += 1) {
+      journal.note(decision(`pod-${turn}`, "because"));
+      await Promise.all([journal.append(admitted(`pod-${turn}`)), journal.append(finished(`pod-${turn}`))]);
+    }
+    const names = await files.list(folder);
+    const sizes = await Promise.all(
+      names.map(async (name) => (await files.facts(`${folder}/${name}`))?.sizeBytes ?? 0),
+    );
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    assert.ok(total < 26_000 && names.length < 8, `${total} bytes in ${names.join(" ")}`);
+    const kept = await start(limits).journal.replay();
+    assert.deepEqual(kept[0], admitted("long-lived"));
+    for (let turn = 280; turn < 300; turn += 1) {
+      assert.equal(kept.filter(({ uid, kind }) => uid === `pod-${turn}` && kind !== "decision").length, 2);
+    }
+    assert.equal(
+      kept.some(({ uid }) => uid === "pod-0"),
+      false,
+    );
+    assert.deepEqual(problems, []);
+  });
+}
+
+function repairing(start: Start): void {
+  const record = (index: number) => admitted(`uid-${index}`);
+  const fill = async () => {
+    const life = start();
+    await life.journal.replay();
+    for (let index = 0; index < 10; index += 1) await life.journal.append(record(index));
+    const path = `${life.folder}/journal-00000001.log`;
+    return { ...life, path, content: Buffer.from(await life.files.read(path, 1e6)) };
+  };
+
+  test("a torn tail is cut and told once, and the next record follows the last whole one", async () => {
+    const { files, path, content } = await fill();
+    await files.writeAtomically(path, content.subarray(0, -5), 0o600);
+    const second = start();
+    assert.deepEqual(
+      await second.journal.replay(),
+      Array.from({ length: 9 }, (_, index) => record(index)),
+    );
+    assert.deepEqual(
+      second.problems.map(({ kind }) => kind),
+      ["tornTail"],
+    );
+    await second.journal.append(record(100));
+    const third = start();
+    assert.deepEqual((await third.journal.replay()).at(-1), record(100));
+    assert.deepEqual(third.problems, []);
+  });
+
+  test("a damaged record in the middle is set aside in a copy, and all others are read", async () => {
+    const { files, folder, path, content } = await fill();
+    const place = content.indexOf("uid-4");
+    const damaged = Buffer.from(content);
+    damaged[place] = (damaged[place] ?? 0) ^ 0x20;
+    await files.writeAtomically(path, damaged, 0o600);
+    const second = start();
+    const wanted = [0, 1, 2, 3, 5, 6, 7, 8, 9].map(record);
+    assert.deepEqual(await second.journal.replay(), wanted);
+    const [problem] = second.problems;
+    assert.ok(problem?.kind === "corrupt" && problem.copy === "journal-00000001.log.corrupt-1");
+    assert.deepEqual(Buffer.from(await files.read(`${folder}/${problem.copy}`, 1e6)), damaged);
+    await second.journal.append(record(100));
+    const third = start();
+    assert.deepEqual(await third.journal.replay(), [...wanted, record(100)]);
+    assert.deepEqual(third.problems, []);
+  });
+
+  test("any byte damaged or any end cut costs at most the records it touches", async () => {
+    const { files, folder, path, content } = await fill();
+    const damages = [
+      ...[...content.keys()]
+        .filter((place) => place % 7 === 0)
+        .map((place) => Buffer.from(content).fill(0xff, place, place + 1)),
+      ...[...content.keys()].filter((place) => place % 13 === 0).map((place) => content.subarray(0, place)),
+      Buffer.alloc(5000),
+      Buffer.from("no journal at all\n"),
+    ];
+    for (const damage of damages) {
+      await files.removeTree(folder);
+      await files.makeFolder(folder, 0o700);
+      await files.writeAtomically(path, damage, 0o600);
+      const life = start();
+      const found = await life.journal.replay();
+      const uids = found.map(({ uid }) => Number(uid.slice(4)));
+      assert.deepEqual(
+        uids,
+        [...new Set(uids)].sort((a, b) => a - b),
+      );
+      if (damage.length === content.length) assert.ok(found.length >= 8, `${found.length} left`);
+      await life.journal.append(record(100));
+      assert.deepEqual(await start().journal.replay(), [...found, record(100)]);
+    }
+  });
+
+  test("what is no segment at all, or one of a later version, does not stop it", async () => {
+    const { files, folder, journal } = await fill();
+    await files.makeFolder(`${folder}/journal-00000002.log`, 0o700);
+    await files.link("/etc/passwd", `${folder}/journal-00000003.log`);
+    const later = JSON.stringify({ format: "deckhand-journal", version: 2, base: true });
+    const { crc32 } = await import("node:zlib");
+    const line = `${later.length} ${crc32(later).toString(16).padStart(8, "0")} ${later}\n`;
+    await files.writeAtomically(`${folder}/journal-00000004.log`, Buffer.from(line), 0o600);
+    await files.writeAtomically(`${folder}/.journal-00000005.log.tmp.x`, Buffer.from("not ours"), 0o600);
+    await journal.append(record(50));
+    const second = start();
+    const wanted = [...Array.from({ length: 10 }, (_, index) => record(index)), record(50)];
+    assert.deepEqual(await second.journal.replay(), wanted);
+    assert.deepEqual(second.problems.map(({ kind }) => kind).sort(), ["failed", "failed", "unknownVersion"]);
+    await second.journal.append(record(100));
+    assert.deepEqual(await start().journal.replay(), [...wanted, record(100)]);
+  });
+
+  test("copies of damaged segments do not add up", async () => {
+    const { files, folder, path, content } = await fill();
+    for (let turn = 0; turn < 12; turn += 1) {
+      await files.writeAtomically(path, Buffer.from(content).fill(turn, 150, 160), 0o600);
+      await start().journal.replay();
+    }
+    const copies = (await files.list(folder)).filter((name) => name.includes("corrupt"));
+    assert.deepEqual(
+      copies.map((name) => Number(name.split("-").at(-1))).sort((a, b) => a - b),
+      [8, 9, 10, 11, 12],
+    );
+  });
+
+  test("a journal whose folder was taken away goes on in a new one", async () => {
+    const { files, folder, journal } = await fill();
+    await files.removeTree(folder);
+    await assert.rejects(journal.append(record(10)));
+    await journal.append(record(11));
+    assert.deepEqual(await start().journal.replay(), [record(11)]);
+  });
+}

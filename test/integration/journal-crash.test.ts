@@ -1,0 +1,160 @@
+/** The journal on a real disk, with its process killed at random moments and at exact system calls, and with calls that fail. */
+import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createJournal } from "../../src/controllers/journal/journal.ts";
+import type { JournalProblem } from "../../src/controllers/journal/segments.ts";
+import { hostClock } from "../../src/wire/host/clock.ts";
+import { createHostFiles } from "../../src/wire/host/files.ts";
+import { writerLimits } from "../support/journal-writer.ts";
+
+const KILLS = 100;
+const writer = fileURLToPath(new URL("../support/journal-writer.ts", import.meta.url));
+const scratch = mkdtempSync(join(tmpdir(), "deckhand-crash-"));
+const hasStrace = spawnSync("strace", ["--version"]).status === 0;
+after(() => rmSync(scratch, { recursive: true }));
+
+async function replay(folder: string) {
+  const problems: JournalProblem[] = [];
+  const files = createHostFiles({ clock: hostClock });
+  const onProblem = (problem: JournalProblem) => problems.push(problem);
+  const journal = createJournal({ files, folder, clock: hostClock, onProblem, limits: writerLimits });
+  return { uids: (await journal.replay()).map(({ uid }) => uid), problems };
+}
+
+const told = (output: string, what: string) =>
+  output.split("\n").flatMap((line) => (line.startsWith(`${what} `) ? [line.slice(what.length + 1)] : []));
+
+function assertKept(promised: readonly string[], found: readonly string[]): void {
+  const kept = new Set(found);
+  assert.deepEqual(
+    promised.filter((uid) => !kept.has(uid)),
+    [],
+    "promised and lost",
+  );
+  assert.equal(kept.size, found.length, "something came back twice");
+  assert.deepEqual(
+    found.filter((uid) => !/^\d+-\d+$/.test(uid)),
+    [],
+    "half a record came back",
+  );
+}
+
+/** Resolves with all it said, once it is dead. */
+function runUntilKilled(folder: string, life: number, afterReadyMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const args = [writer, folder, String(life), "1000000", String(1 + (life % 4))];
+    const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+    let output = "";
+    child.stdout.on("data", (chunk) => {
+      if (output === "") setTimeout(() => child.kill("SIGKILL"), afterReadyMs);
+      output += String(chunk);
+    });
+    child.on("error", reject);
+    child.on("close", () => resolve(output));
+  });
+}
+
+void test(`${KILLS} kills at random moments lose no acknowledged record and bring back no half`, async (t) => {
+  const folder = join(scratch, "kills");
+  const promised: string[] = [];
+  const problems = new Map<string, number>();
+  for (let life = 0; life < KILLS; life += 1) {
+    promised.push(...told(await runUntilKilled(folder, life, Math.random() * 40), "ack"));
+    const found = await replay(folder);
+    assertKept(promised, found.uids);
+    for (const { kind } of found.problems) problems.set(kind, (problems.get(kind) ?? 0) + 1);
+  }
+  assert.ok(promised.length > KILLS, `only ${promised.length} records in ${KILLS} lives`);
+  assert.deepEqual(
+    [...problems.keys()].filter((kind) => kind !== "tornTail"),
+    [],
+  );
+  t.diagnostic(`${promised.length} acknowledged records, ${problems.get("tornTail") ?? 0} torn tails`);
+});
+
+/** One thread, so that strace, which counts calls by thread, counts them all. */
+function runUnderStrace(options: readonly string[], args: readonly string[]) {
+  const result = spawnSync("strace", ["-f", "-qq", ...options, process.execPath, writer, ...args], {
+    env: { ...process.env, UV_THREADPOOL_SIZE: "1" },
+    encoding: "utf8",
+  });
+  if (result.error !== undefined) throw result.error;
+  return result;
+}
+
+const failures = [
+  ["fdatasync", "ENOSPC", "5..9"],
+  ["fdatasync", "EIO", "5..9"],
+  ["fsync", "ENOSPC", "9..14"],
+  ["fsync", "EIO", "9..14"],
+  ["rename", "ENOSPC", "2..4"],
+  ["rename", "EROFS", "2..4"],
+  ["pwrite64", "ENOSPC", "6..12"],
+  ["pwrite64", "EDQUOT", "6..12"],
+  ["openat", "EROFS", "60..90"],
+  ["unlink", "EROFS", "1..9"],
+] as const;
+
+void test("calls that fail reject appends, and only while they fail", {
+  skip: !hasStrace && "no strace",
+}, async (t) => {
+  for (const [index, [call, error, when]] of failures.entries()) {
+    const folder = join(scratch, `fail-${index}`);
+    const inject = ["-o", "/dev/null", "-e", `trace=${call}`, "-e", `inject=${call}:error=${error}:when=${when}`];
+    const { stdout, status } = runUnderStrace(inject, [folder, "1", "90", "1"]);
+    assert.ok(status === 0 && stdout.endsWith("done\n"), `${call} ${error}: ${status} ${stdout.slice(-200)}`);
+    const promised = told(stdout, "ack");
+    const rejected = told(stdout, "rej");
+    assertKept(promised, (await replay(folder)).uids);
+    assert.ok(promised.includes("1-89"), `${call} ${error}: it did not come back`);
+    t.diagnostic(`${call} ${error}: ${rejected.length} of 90 rejected`);
+    if (call !== "unlink" && call !== "openat") assert.ok(rejected.length > 0, `${call} ${error}`);
+  }
+});
+
+const deaths = ["fdatasync", "fsync", "rename", "pwrite64", "unlink"].flatMap((call) =>
+  [1, 2, 3, 4, 5, 9, 14, 30].map((nth) => [call, nth] as const),
+);
+
+void test("death at an exact call loses no acknowledged record", { skip: !hasStrace && "no strace" }, async (t) => {
+  let killed = 0;
+  for (const [index, [call, nth]] of deaths.entries()) {
+    const folder = join(scratch, `death-${index}`);
+    const inject = ["-o", "/dev/null", "-e", `trace=${call}`, "-e", `inject=${call}:signal=SIGKILL:when=${nth}`];
+    const { stdout } = runUnderStrace(inject, [folder, "1", "60", "1"]);
+    if (!stdout.endsWith("done\n")) killed += 1;
+    const { uids, problems } = await replay(folder);
+    assertKept(told(stdout, "ack"), uids);
+    assert.deepEqual(
+      problems.filter(({ kind }) => kind !== "tornTail"),
+      [],
+    );
+  }
+  t.diagnostic(`${killed} of ${deaths.length} runs died at their call`);
+  assert.ok(killed > deaths.length / 2);
+});
+
+void test("110 appends at once share their syncs, and every rename is followed by a sync of its folder", {
+  skip: !hasStrace && "no strace",
+}, () => {
+  const trace = join(scratch, "trace");
+  const { stdout } = runUnderStrace(
+    ["-o", trace, "-y", "-e", "trace=rename,fsync,fdatasync,pwrite64"],
+    [join(scratch, "burst"), "1", "110", "110"],
+  );
+  assert.equal(told(stdout, "ack").length, 110);
+  const calls = readFileSync(trace, "utf8")
+    .split("\n")
+    .flatMap((line) => /(rename|fsync|fdatasync|pwrite64)\((.*)/.exec(line)?.slice(1, 3).join(" ") ?? []);
+  const count = (name: string) => calls.filter((call) => call.startsWith(`${name} `)).length;
+  assert.ok(count("fdatasync") <= 2, `${count("fdatasync")} syncs`);
+  assert.ok(count("rename") >= 1);
+  for (const [index, call] of calls.entries()) {
+    if (call.startsWith("rename ")) assert.match(calls[index + 1] ?? "", /^fsync .*\/burst>/);
+  }
+});
