@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { machineFacts } from "../../../test/support/node-world.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { NO_PRESSURE, type Pressure } from "../../domain/node/conditions.ts";
+import { hardThresholds } from "../../domain/node/pressure.ts";
+import { runPressure } from "./pressure.ts";
+
+const GIB = 2n ** 30n;
+
+function world(statements: Readonly<Record<string, string>>) {
+  const clock = new ManualClock();
+  const stop = new AbortController();
+  const pressure = new LatestCell<Pressure>(NO_PRESSURE);
+  const troubles: string[] = [];
+  const asked = { images: 0 };
+  const disk = (available: bigint) => ({
+    device: "d",
+    capacityBytes: 100n * GIB,
+    availableBytes: available,
+    inodes: 1000n,
+    inodesFree: 900n,
+  });
+  const machine = {
+    used: 1n * GIB,
+    processes: 100,
+    disks: new Map([
+      ["/root", disk(90n * GIB)],
+      ["/images", disk(90n * GIB)],
+    ]),
+    facts: async () => ({ ...machineFacts, memoryBytes: 8n * GIB }),
+    memoryWorkingSetBytes: async () => machine.used,
+    processCount: async () => machine.processes,
+    filesystem: async (path: string) => machine.disks.get(path) ?? Promise.reject(new Error(`no ${path}`)),
+  };
+  const images = {
+    imageFilesystems: async () => {
+      asked.images += 1;
+      return { images: [{ wallNs: 0n, mountpoint: "/images" }], containers: [] };
+    },
+  };
+  const running = runPressure(
+    {
+      machine,
+      images,
+      clock,
+      pressure,
+      log: { info: () => {}, error: (_m, error) => void troubles.push(String(error)) },
+      options: {
+        rootFolder: "/root",
+        imageFolderEveryMs: 300_000,
+        thresholds: hardThresholds(statements),
+        holdMs: 300_000,
+      },
+    },
+    stop.signal,
+  );
+  const end = async () => {
+    stop.abort();
+    await running;
+    assert.equal(clock.timersPending, 0);
+  };
+  return { clock, pressure, machine, images, asked, troubles, disk, end };
+}
+
+const ALL = {
+  "memory.available": "100Mi",
+  "nodefs.available": "10%",
+  "imagefs.available": "15%",
+  "pid.available": "10%",
+};
+
+test("[17.2] each shortage is seen within ten seconds and shows as its own condition", async () => {
+  const w = world(ALL);
+  await w.clock.advance(0);
+  assert.deepEqual(w.pressure.value, NO_PRESSURE);
+  w.machine.used = 8n * GIB - 1n;
+  await w.clock.advance(10_000);
+  assert.deepEqual(w.pressure.value, { memory: true, disk: false, pid: false });
+  w.machine.disks.set("/images", w.disk(14n * GIB));
+  await w.clock.advance(10_000);
+  assert.deepEqual(w.pressure.value, { memory: true, disk: true, pid: false });
+  w.machine.processes = 32_000;
+  await w.clock.advance(10_000);
+  assert.deepEqual(w.pressure.value, { memory: true, disk: true, pid: true });
+  await w.end();
+});
+
+test("[17.8] a shortage that is over is held for five minutes; the cell changes only when the answer does", async () => {
+  const w = world(ALL);
+  w.machine.used = 8n * GIB;
+  await w.clock.advance(0);
+  w.machine.used = 1n * GIB;
+  await w.clock.advance(299_999);
+  assert.equal(w.pressure.value.memory, true);
+  await w.clock.advance(1);
+  assert.equal(w.pressure.value.memory, false);
+  assert.equal(w.pressure.version, 2);
+  await w.end();
+});
+
+test("[17.2] what cannot be measured is reported and hides nothing else", async () => {
+  const w = world(ALL);
+  w.machine.disks.delete("/root");
+  w.machine.disks.set("/images", w.disk(1n));
+  await w.clock.advance(0);
+  assert.deepEqual(w.pressure.value, { memory: false, disk: true, pid: false });
+  assert.deepEqual(w.troubles, ["Error: no /root"]);
+  await w.end();
+});
+
+test("[17.2] a runtime that is away is asked again where its images are, and then left alone", async () => {
+  const w = world({ "imagefs.available": "15%" });
+  const { imageFilesystems } = w.images;
+  w.images.imageFilesystems = () => Promise.reject(new Error("unavailable"));
+  w.machine.disks.set("/images", w.disk(1n));
+  await w.clock.advance(20_000);
+  assert.equal(w.pressure.value.disk, false);
+  w.images.imageFilesystems = imageFilesystems;
+  await w.clock.advance(10_000);
+  assert.equal(w.pressure.value.disk, true);
+  await w.clock.advance(280_000);
+  assert.equal(w.asked.images, 1);
+  await w.end();
+});
+
+test("a file system that does not count its inodes cannot run out of them", async () => {
+  const w = world({ "nodefs.inodesFree": "5%" });
+  w.machine.disks.set("/root", { ...w.disk(GIB), inodes: 0n, inodesFree: 0n });
+  await w.clock.advance(10_000);
+  assert.equal(w.pressure.value.disk, false);
+  await w.end();
+});

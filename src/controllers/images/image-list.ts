@@ -1,0 +1,37 @@
+/** What the runtime's image store holds, listed now and then. The cell changes only when the list does. */
+import { jsonEqual } from "../../base/json-equal.ts";
+import type { LatestCell } from "../../concurrency/latest-cell.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import type { Image } from "../../domain/runtime/image.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Images } from "../../ports/images.ts";
+import type { Log } from "../../ports/log.ts";
+
+const LIST_EVERY_MS = 30_000;
+/** A runtime that is not there yet is asked more often: the scheduler places by the images of a node. */
+const FIRST_LIST_EVERY_MS = 1000;
+
+export interface ImageListParts {
+  readonly images: Pick<Images, "listImages">;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Undefined until the first listing. */
+  readonly nodeImages: LatestCell<readonly Image[] | undefined>;
+}
+
+export async function runImageList(
+  { images, clock, log, nodeImages }: ImageListParts,
+  shutdown: AbortSignal,
+): Promise<void> {
+  while (!shutdown.aborted) {
+    try {
+      const listed = await images.listImages({}, shutdown);
+      if (!jsonEqual(listed, nodeImages.value)) nodeImages.set(listed);
+    } catch (error) {
+      if (shutdown.aborted) return;
+      log.info(2, "Listing the images failed, trying again", { error });
+    }
+    const waitMs = nodeImages.value === undefined ? FIRST_LIST_EVERY_MS : LIST_EVERY_MS;
+    await sleep(clock, waitMs, shutdown).catch(() => {}); // Rejects only when the signal aborts, which ends the loop.
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * The newest Node we know of. The answer to a patch is newer than the watch's copy until the watch has brought it too; which of two
+ * versions is newer cannot be told, only whether they are the same, so after a while the watch is believed in any case.
+ */
+import type { Node } from "../../api/gen/core-v1.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
+import type { Clock } from "../../ports/clock.ts";
+
+interface Answer {
+  readonly node: Node;
+  readonly atMs: number;
+  /** Of the cell, when the answer came. */
+  readonly seenVersion: number;
+}
+
+export class KnownNode {
+  readonly #ownNode: Latest<OwnNode>;
+  readonly #clock: Clock;
+  readonly #preferForMs: number;
+  #answer: Answer | undefined;
+
+  constructor(ownNode: Latest<OwnNode>, clock: Clock, preferForMs: number) {
+    this.#ownNode = ownNode;
+    this.#clock = clock;
+    this.#preferForMs = preferForMs;
+  }
+
+  learn(node: Node): void {
+    this.#answer = { node, atMs: this.#clock.monotonicMs(), seenVersion: this.#ownNode.version };
+  }
+
+  /** Undefined when there is none. */
+  current(): Node | undefined {
+    const { value, version } = this.#ownNode;
+    if (this.#answer !== undefined && this.#isNewer(this.#answer, value, version)) return this.#answer.node;
+    this.#answer = undefined;
+    return value.kind === "present" ? value.node : undefined;
+  }
+
+  #isNewer({ node, atMs, seenVersion }: Answer, value: OwnNode, version: number): boolean {
+    if (sameVersion(value, node)) return false;
+    // A watch that has been silent since is not ahead of us, however long it takes.
+    return version === seenVersion || this.#clock.monotonicMs() - atMs < this.#preferForMs;
+  }
+}
+
+const sameVersion = (value: OwnNode, node: Node) =>
+  value.kind === "present" && value.node.metadata?.resourceVersion === node.metadata?.resourceVersion;

@@ -1,0 +1,106 @@
+/**
+ * Renews the node's lease, whatever else the agent is doing: through an API client of its own, from the copy of the last renewal,
+ * one request each. The lease is read only when it is not known, or when someone else has changed it.
+ */
+import type { Lease } from "../../api/gen/coordination-v1.ts";
+import { leases } from "../../api/resources.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { LEASE_NAMESPACE, type LeaseOptions, newLease, renewEveryMs, renewedLease } from "../../domain/node/lease.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../ports/api-error.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+
+/** So many tries follow each other at once; then they are spaced. */
+const TRIES_AT_ONCE = 5;
+const RETRY_MS_MIN = 200;
+const RETRY_MS_MAX = 7000;
+
+export interface LeaseParts {
+  /** For heartbeats alone, with a deadline of the lease's order and no rate limit. */
+  readonly api: Pick<ApiServer, "get" | "create" | "update">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly ownNode: Latest<OwnNode>;
+  readonly options: LeaseOptions;
+  /** From the second failure in a row: the connection may be the trouble. */
+  readonly onRepeatedFailure: () => void;
+}
+
+export async function runLease(parts: LeaseParts, shutdown: AbortSignal): Promise<void> {
+  const loop = new LeaseLoop(parts);
+  try {
+    for (;;) {
+      await loop.renew(shutdown);
+      await sleep(parts.clock, renewEveryMs(parts.options, parts.random.fraction()), shutdown);
+    }
+  } catch (error) {
+    if (!shutdown.aborted) throw error;
+  }
+}
+
+class LeaseLoop {
+  readonly #parts: LeaseParts;
+  /** As the API server answered last. */
+  #known: Lease | undefined;
+  #nodeUid: string | undefined;
+
+  constructor(parts: LeaseParts) {
+    this.#parts = parts;
+  }
+
+  /** Comes back when the lease is renewed; rejects only with the signal. */
+  async renew(shutdown: AbortSignal): Promise<void> {
+    const { clock, log, onRepeatedFailure } = this.#parts;
+    for (let failures = 0; ; ) {
+      try {
+        await this.#renewOnce(shutdown);
+        return;
+      } catch (error) {
+        shutdown.throwIfAborted();
+        // Then what we know is not what is there.
+        if (isConflict(error) || isNotFound(error) || isAlreadyExists(error)) this.#known = undefined;
+        failures += 1;
+        log.error("Failed to update lease", error, { failures });
+        if (failures > 1) onRepeatedFailure();
+      }
+      const spaced = failures - TRIES_AT_ONCE;
+      if (spaced >= 0) await sleep(clock, Math.min(RETRY_MS_MIN * 2 ** spaced, RETRY_MS_MAX), shutdown);
+    }
+  }
+
+  async #renewOnce(signal: AbortSignal): Promise<void> {
+    const { api, clock, options } = this.#parts;
+    const known = this.#known ?? (await this.#find(signal));
+    const nodeUid = await this.#uid(signal);
+    const lease =
+      known === undefined
+        ? await api.create(leases, newLease(options, nodeUid, clock.wallMs()), signal)
+        : await api.update(leases, renewedLease(known, options, nodeUid, clock.wallMs()), {}, signal);
+    this.#known = lease;
+  }
+
+  async #find(signal: AbortSignal): Promise<Lease | undefined> {
+    const { api, options } = this.#parts;
+    try {
+      return await api.get(leases, { name: options.nodeName, namespace: LEASE_NAMESPACE }, signal);
+    } catch (error) {
+      if (isNotFound(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /** A lease without an owner would outlive its node: the first one waits until the Node is known. */
+  async #uid(signal: AbortSignal): Promise<string> {
+    const { ownNode } = this.#parts;
+    for (let seen = ownNode.version; ; seen = await ownNode.changed(seen, signal)) {
+      const { value } = ownNode;
+      if (value.kind === "present") this.#nodeUid = value.node.metadata?.uid ?? this.#nodeUid;
+      if (this.#nodeUid !== undefined) return this.#nodeUid;
+    }
+  }
+}

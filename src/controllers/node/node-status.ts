@@ -1,0 +1,207 @@
+/**
+ * Keeps the status of our Node true: looks every ten seconds, writes when something changed, and otherwise every five minutes or so.
+ * It never reads the Node from the API server: the watch's copy and the answers of its own patches are enough.
+ */
+import type { Node } from "../../api/gen/core-v1.ts";
+import { nodes } from "../../api/resources.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { isReady } from "../../domain/node/conditions.ts";
+import { nodePatch } from "../../domain/node/node-patch.ts";
+import {
+  type NodeEvent,
+  type NodeOptions,
+  type NodeUpdate,
+  notReadyReasons,
+  statusEvent,
+  updatedNode,
+} from "../../domain/node/node-status.ts";
+import type { NodeSync, OwnNode, Registration } from "../../domain/node/own-node.ts";
+import {
+  decideReport,
+  FAST_FOR_MS,
+  FAST_LOOK_MS,
+  type LastReport,
+  nextLookMs,
+  nodeChanged,
+} from "../../domain/node/report-decision.ts";
+import { isNotFound } from "../../ports/api-error.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import { KnownNode } from "./known-node.ts";
+import { tellNodeEvents } from "./node-events.ts";
+import type { SnapshotReader } from "./snapshot.ts";
+
+const TRIES_MAX = 5;
+const CGROUP_V1 =
+  "cgroup v1 detected. cgroup v1 support is deprecated and will be removed in a future release. Please migrate to cgroup v2. " +
+  "More information at https://git.k8s.io/enhancements/keps/sig-node/5573-remove-cgroup-v1";
+
+export interface NodeStatusOptions {
+  readonly updateEveryMs: number;
+  readonly reportEveryMs: number;
+}
+
+export interface NodeStatusParts {
+  /** For heartbeats, as the lease's. */
+  readonly api: Pick<ApiServer, "patch">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly cgroups: { readonly version: 1 | 2 };
+  readonly snapshots: Pick<SnapshotReader, "read" | "readiness">;
+  readonly ownNode: Latest<OwnNode>;
+  readonly nodeRegistered: Latest<Registration>;
+  readonly nodeSynced: LatestCell<NodeSync>;
+  readonly options: NodeOptions;
+  readonly cadence: NodeStatusOptions;
+  readonly onRepeatedFailure: () => void;
+}
+
+export async function runNodeStatus(parts: NodeStatusParts, shutdown: AbortSignal): Promise<void> {
+  const loop = new NodeStatusLoop(parts);
+  try {
+    await loop.run(shutdown);
+  } catch (error) {
+    if (!shutdown.aborted) throw error;
+  }
+}
+
+class NodeStatusLoop {
+  readonly #parts: NodeStatusParts;
+  readonly #known: KnownNode;
+  #last: LastReport | undefined;
+  #unschedulable = false;
+  readonly #fastUntilMs: number;
+
+  constructor(parts: NodeStatusParts) {
+    this.#parts = parts;
+    this.#known = new KnownNode(parts.ownNode, parts.clock, parts.cadence.updateEveryMs);
+    this.#fastUntilMs = parts.clock.monotonicMs() + FAST_FOR_MS;
+  }
+
+  async run(shutdown: AbortSignal): Promise<never> {
+    this.#tell([{ type: "Normal", reason: "Starting", message: "Starting kubelet." }]);
+    if (this.#parts.cgroups.version === 1) this.#tell([{ type: "Warning", reason: "CgroupV1", message: CGROUP_V1 }]);
+    await this.#registered(shutdown);
+    for (;;) {
+      const worked = await this.#sync(shutdown);
+      await this.#pause(worked, shutdown);
+    }
+  }
+
+  /** Until the Node is there, by us or by the operator. */
+  async #registered(shutdown: AbortSignal): Promise<void> {
+    const { nodeRegistered, nodeSynced, ownNode, clock } = this.#parts;
+    for (let seen = nodeRegistered.version; nodeRegistered.value.kind === "pending"; ) {
+      seen = await nodeRegistered.changed(seen, shutdown);
+    }
+    const { value } = nodeRegistered;
+    if (value.kind === "registered") {
+      this.#known.learn(value.node);
+      if (!value.reported) return;
+      this.#last = { atMs: clock.monotonicMs(), delayMs: this.#firstDelayMs() };
+      nodeSynced.set({ kind: "synced", node: value.node, ready: isReady(value.node.status?.conditions) });
+      return;
+    }
+    for (let seen = ownNode.version; ownNode.value.kind !== "present"; ) seen = await ownNode.changed(seen, shutdown);
+  }
+
+  /** The Node we have just made has a report of now: the next periodic one is spread as after any change. */
+  #firstDelayMs(): number {
+    const { cadence, random } = this.#parts;
+    const decision = decideReport({
+      changed: true,
+      last: undefined,
+      nowMs: 0,
+      reportEveryMs: cadence.reportEveryMs,
+      fraction: random.fraction(),
+    });
+    return decision.kind === "report" ? decision.delayMs : 0;
+  }
+
+  /** A node that starts is looked at closely until it can be ready; after a failure only at the usual pace. */
+  async #pause(worked: boolean, shutdown: AbortSignal): Promise<void> {
+    const { clock, random, cadence, snapshots } = this.#parts;
+    const untilMs = clock.monotonicMs() + nextLookMs(cadence.updateEveryMs, random.fraction());
+    for (;;) {
+      const nowMs = clock.monotonicMs();
+      if (nowMs >= untilMs) return;
+      const node = this.#known.current();
+      if (!worked || nowMs >= this.#fastUntilMs || isReady(node?.status?.conditions)) {
+        await sleep(clock, untilMs - nowMs, shutdown);
+        return;
+      }
+      await sleep(clock, Math.min(FAST_LOOK_MS, untilMs - nowMs), shutdown);
+      const capacity = node?.status?.capacity ?? {};
+      if (notReadyReasons(snapshots.readiness(), capacity, this.#parts.options.localStorage).length === 0) return;
+    }
+  }
+
+  /** Whether the API server now says what is. */
+  async #sync(shutdown: AbortSignal): Promise<boolean> {
+    const { log, onRepeatedFailure, options } = this.#parts;
+    for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+      const known = this.#known.current();
+      if (known === undefined) {
+        log.error("Unable to update node status", new Error(`node ${JSON.stringify(options.name)} not found`));
+        return false;
+      }
+      try {
+        await this.#syncOnce(known, shutdown);
+        return true;
+      } catch (error) {
+        shutdown.throwIfAborted();
+        log.error("Error updating node status, will retry", error, { tries });
+        if (isNotFound(error)) return false;
+        if (tries > 1) onRepeatedFailure();
+      }
+    }
+    log.error("Unable to update node status", new Error("update node status exceeds retry count"));
+    return false;
+  }
+
+  async #syncOnce(known: Node, signal: AbortSignal): Promise<void> {
+    const { clock, random, snapshots, options, cadence } = this.#parts;
+    this.#tellSchedulable(known);
+    const update = updatedNode(known, await snapshots.read(known, signal), options);
+    const nowMs = clock.monotonicMs();
+    const decision = decideReport({
+      changed: nodeChanged(known, update.node),
+      last: this.#last,
+      nowMs,
+      reportEveryMs: cadence.reportEveryMs,
+      fraction: random.fraction(),
+    });
+    if (decision.kind === "skip") return;
+    await this.#report(known, update, signal);
+    this.#last = { atMs: nowMs, delayMs: decision.delayMs };
+  }
+
+  async #report(known: Node, { node, events }: NodeUpdate, signal: AbortSignal): Promise<void> {
+    const { api, options, nodeSynced } = this.#parts;
+    const body = nodePatch(known, node);
+    if (body !== undefined) {
+      const patch = { kind: "strategic", body } as const;
+      this.#known.learn(await api.patch(nodes, { name: options.name }, patch, { subresource: "status" }, signal));
+    }
+    this.#tell(events);
+    const synced = this.#known.current() ?? node;
+    nodeSynced.set({ kind: "synced", node: synced, ready: isReady(synced.status?.conditions) });
+  }
+
+  #tellSchedulable({ spec }: Node): void {
+    const unschedulable = spec?.unschedulable ?? false;
+    if (unschedulable === this.#unschedulable) return;
+    this.#unschedulable = unschedulable;
+    this.#tell([statusEvent(this.#parts.options.name, unschedulable ? "NodeNotSchedulable" : "NodeSchedulable")]);
+  }
+
+  #tell(events: readonly NodeEvent[]): void {
+    tellNodeEvents(this.#parts.events, this.#parts.options.name, events);
+  }
+}

@@ -1,0 +1,103 @@
+/**
+ * Makes sure that our Node is on the API server: creates it, or puts right what is ours on the one that is there. It is never
+ * deleted and made anew: that would take its lease, its volumes and its pods with it.
+ */
+import type { Node } from "../../api/gen/core-v1.ts";
+import { nodes } from "../../api/resources.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { linkSignals } from "../../concurrency/link-signals.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { initialNode, type RegistrationOptions, reconciledNode } from "../../domain/node/initial-node.ts";
+import { nodePatch } from "../../domain/node/node-patch.ts";
+import type { NodeEvent, NodeOptions } from "../../domain/node/node-status.ts";
+import type { Registration } from "../../domain/node/own-node.ts";
+import { networkTroubles, type RuntimeHealth, runtimeTroubles } from "../../domain/node/runtime-health.ts";
+import { ApiError, isAlreadyExists } from "../../ports/api-error.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { Log } from "../../ports/log.ts";
+import { tellNodeEvents } from "./node-events.ts";
+import type { SnapshotReader } from "./snapshot.ts";
+
+const RETRY_MS_MIN = 100;
+const RETRY_MS_MAX = 7000;
+/** A runtime that is well within this lets the Node be ready from its first moment. */
+const RUNTIME_LIMIT_MS = 1000;
+
+export interface RegisterParts {
+  readonly api: Pick<ApiServer, "create" | "get" | "patch">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly events: EventSink;
+  readonly snapshots: Pick<SnapshotReader, "read">;
+  readonly runtimeHealth: Latest<RuntimeHealth>;
+  readonly nodeRegistered: LatestCell<Registration>;
+  readonly registerNode: boolean;
+  readonly registration: RegistrationOptions;
+  readonly options: NodeOptions;
+}
+
+interface Registered {
+  readonly node: Node;
+  readonly events: readonly NodeEvent[];
+  readonly reported: boolean;
+}
+
+/** Ends when the Node is there, or with the signal. */
+export async function runRegistration(parts: RegisterParts, shutdown: AbortSignal): Promise<void> {
+  const { clock, log, nodeRegistered, options } = parts;
+  if (!parts.registerNode) {
+    nodeRegistered.set({ kind: "left to others" });
+    return;
+  }
+  await runtimeWell(parts, shutdown);
+  for (let waitMs = RETRY_MS_MIN; !shutdown.aborted; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
+    log.info(0, "Attempting to register node", { node: options.name });
+    try {
+      const { node, events, reported } = await register(parts, shutdown);
+      log.info(0, "Successfully registered node", { node: options.name });
+      nodeRegistered.set({ kind: "registered", node, reported });
+      tellNodeEvents(parts.events, options.name, events);
+      return;
+    } catch (error) {
+      if (shutdown.aborted) return;
+      log.error("Unable to register node with API server", error, { node: options.name });
+    }
+    await sleep(clock, waitMs, shutdown).catch(() => {}); // Rejects only when the signal aborts, which ends the loop.
+  }
+}
+
+async function runtimeWell({ runtimeHealth, clock }: RegisterParts, shutdown: AbortSignal): Promise<void> {
+  const isWell = () =>
+    runtimeTroubles(runtimeHealth.value, clock.monotonicMs()).length === 0 &&
+    networkTroubles(runtimeHealth.value).length === 0;
+  using limited = linkSignals(shutdown);
+  const cancel = clock.after(RUNTIME_LIMIT_MS, () => limited.abort(new Error("the runtime took too long")));
+  try {
+    for (let seen = runtimeHealth.version; !isWell(); ) seen = await runtimeHealth.changed(seen, limited.signal);
+  } catch {
+    // Time is up, or the agent leaves: the caller looks which.
+  } finally {
+    cancel();
+  }
+}
+
+async function register(parts: RegisterParts, signal: AbortSignal): Promise<Registered> {
+  const { api, snapshots, registration, options } = parts;
+  const initial = initialNode(registration, await snapshots.read(undefined, signal), options);
+  try {
+    return { node: await api.create(nodes, initial.node, signal), events: initial.events, reported: true };
+  } catch (error) {
+    // Who may not create may still have a Node, made by the operator.
+    if (!isAlreadyExists(error) && !isForbidden(error)) throw error;
+  }
+  const existing = await api.get(nodes, { name: options.name }, signal);
+  const body = nodePatch(existing, reconciledNode(existing, initial.node, registration));
+  if (body === undefined) return { node: existing, events: [], reported: false };
+  const patch = { kind: "strategic", body } as const;
+  const node = await api.patch(nodes, { name: options.name }, patch, { subresource: "status" }, signal);
+  return { node, events: [], reported: false };
+}
+
+const isForbidden = (error: unknown) => error instanceof ApiError && error.status === 403;

@@ -1,0 +1,93 @@
+/** Reads everything a node's status is made of into one value. What cannot be read is reported and left undefined. */
+import type { Node } from "../../api/gen/core-v1.ts";
+import { parseIp } from "../../base/ip-address.ts";
+import { withDeadline } from "../../concurrency/deadline.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import { type AddressFacts, needsResolving, nodeAddresses } from "../../domain/node/addresses.ts";
+import type { Pressure } from "../../domain/node/conditions.ts";
+import type { NodeHolds, NodeOptions, NodeSnapshot } from "../../domain/node/node-status.ts";
+import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
+import type { Image } from "../../domain/runtime/image.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Machine, MachineFacts } from "../../ports/machine.ts";
+
+/** A name service that is away must not hold up the status. */
+const LOOKUP_LIMIT_MS = 5000;
+
+export interface SnapshotParts {
+  readonly machine: Pick<Machine, "facts" | "filesystem" | "addresses" | "defaultRouteAddress" | "lookup">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly runtimeHealth: Latest<RuntimeHealth>;
+  readonly pressure: Latest<Pressure>;
+  readonly nodeImages: Latest<readonly Image[] | undefined>;
+  readonly volumesInUse: Latest<readonly string[] | undefined>;
+  readonly nodeHolds: Latest<NodeHolds>;
+  readonly rootFolder: string;
+  readonly options: NodeOptions;
+}
+
+export class SnapshotReader {
+  readonly #parts: SnapshotParts;
+  /** What the machine is does not change while it is up; the size of some file systems wobbles, and is taken once. */
+  #machine: MachineFacts | undefined;
+  #rootBytes: bigint | undefined;
+
+  constructor(parts: SnapshotParts) {
+    this.#parts = parts;
+  }
+
+  async read(known: Node | undefined, signal: AbortSignal): Promise<NodeSnapshot> {
+    const { machine, clock, rootFolder, options } = this.#parts;
+    const facts = (this.#machine ??= await this.#attempt("facts", () => machine.facts()));
+    if (options.localStorage) {
+      const read = async () => (await machine.filesystem(rootFolder)).capacityBytes;
+      this.#rootBytes ??= await this.#attempt("root folder", read);
+    }
+    const existing = known?.status?.addresses ?? [];
+    const addresses = nodeAddresses(options, existing, await this.#addressFacts(known, signal));
+    if (addresses.kind === "keep" && addresses.trouble !== undefined) {
+      this.#parts.log.error("Failed to set some node status fields", new Error(addresses.trouble));
+    }
+    return {
+      ...this.readiness(),
+      nowWallMs: clock.wallMs(),
+      machine: facts,
+      rootBytes: this.#rootBytes,
+      addresses,
+      pressure: this.#parts.pressure.value,
+      images: this.#parts.nodeImages.value,
+      volumesInUse: this.#parts.volumesInUse.value,
+    };
+  }
+
+  /** The part that costs nothing to read. */
+  readiness(): Pick<NodeSnapshot, "runtime" | "nowMonotonicMs" | "holds"> {
+    const { runtimeHealth, nodeHolds, clock } = this.#parts;
+    return { runtime: runtimeHealth.value, holds: nodeHolds.value, nowMonotonicMs: clock.monotonicMs() };
+  }
+
+  async #addressFacts(known: Node | undefined, signal: AbortSignal): Promise<AddressFacts> {
+    const { machine, clock, options } = this.#parts;
+    const interfaces = (await this.#attempt("addresses", () => machine.addresses())) ?? [];
+    const local = new Set(interfaces.map(({ address }) => parseIp(address)?.text ?? address));
+    if (!needsResolving(options, known?.status?.addresses ?? [])) {
+      return { local, resolved: [], defaultRoutes: { IPv4: undefined, IPv6: undefined } };
+    }
+    const resolved = await withDeadline(clock, LOOKUP_LIMIT_MS, signal, (limited) =>
+      machine.lookup(options.hostname, limited),
+    ).catch(() => []); // A name nobody knows is the usual case: the default route decides then.
+    const route = (family: "IPv4" | "IPv6") => this.#attempt("route", () => machine.defaultRouteAddress(family));
+    return { local, resolved, defaultRoutes: { IPv4: await route("IPv4"), IPv6: await route("IPv6") } };
+  }
+
+  async #attempt<T>(what: string, read: () => Promise<T>): Promise<T | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      this.#parts.log.error("Reading the machine failed", error, { what });
+      return undefined;
+    }
+  }
+}

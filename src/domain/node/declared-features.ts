@@ -1,0 +1,22 @@
+/**
+ * The abilities a node declares. The API server sends raw WebSockets, and the scheduler places pods, by this list: what is not
+ * built must not be on it.
+ */
+
+/** By the name the API server knows. A line goes from false to true with the change that builds the ability. */
+const BUILT = {
+  ExtendWebSocketsToKubelet: false,
+  InPlacePodLevelResourcesVerticalScaling: false,
+  InPlacePodVerticalScalingInitContainers: false,
+  RestartAllContainersOnContainerExits: false,
+} as const;
+
+/** Sorted; undefined when there are none. */
+export function declaredFeatures(
+  gates: Readonly<Record<string, boolean>>,
+  built: Readonly<Record<string, boolean>> = BUILT,
+): readonly string[] | undefined {
+  if (gates["NodeDeclaredFeatures"] === false) return undefined;
+  const names = Object.keys(built).filter((name) => built[name] === true && gates[name] !== false);
+  return names.length === 0 ? undefined : names.sort();
+}

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { labelsRefused, machineLabels } from "./node-labels.ts";
+import { nodeName } from "./node-name.ts";
+
+for (const [override, hostname, want] of [
+  ["", "Worker-1\n", { kind: "name", name: "worker-1" }],
+  [" N7 ", "worker-1", { kind: "name", name: "n7" }],
+  ["  ", "worker-1", { kind: "refused", message: "empty hostname is invalid" }],
+  ["", " ", { kind: "refused", message: "empty hostname is invalid" }],
+] as const) {
+  test(`[1.13] the name from ${JSON.stringify([override, hostname])}`, () => {
+    assert.deepEqual(nodeName(override, hostname), want);
+  });
+}
+
+test("[3.2] a node starts with its host name, system and architecture, in the old form too", () => {
+  assert.deepEqual(machineLabels("n1", "arm64"), {
+    "beta.kubernetes.io/arch": "arm64",
+    "beta.kubernetes.io/os": "linux",
+    "kubernetes.io/arch": "arm64",
+    "kubernetes.io/hostname": "n1",
+    "kubernetes.io/os": "linux",
+  });
+});
+
+for (const key of [
+  "kubernetes.io/hostname",
+  "topology.kubernetes.io/zone",
+  "topology.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone",
+  "failure-domain.beta.kubernetes.io/region",
+  "node.kubernetes.io/instance-type",
+  "beta.kubernetes.io/instance-type",
+  "kubernetes.io/os",
+  "beta.kubernetes.io/arch",
+  "node.kubernetes.io/anything",
+  "a.b.node.kubernetes.io/x",
+  "kubelet.kubernetes.io/x",
+  "x.kubelet.kubernetes.io/x",
+  "example.com/role",
+  "notkubernetes.io/x",
+  "plain",
+]) {
+  test(`[3.2] a node may label itself ${key}`, () => assert.equal(labelsRefused({ [key]: "x" }), undefined));
+}
+
+test("[3.2] labels in the names of Kubernetes itself are refused, all at once, with what is allowed", () => {
+  const labels = { "node-role.kubernetes.io/worker": "", "x.k8s.io/y": "", "k8s.io/a": "", "example.com/fine": "" };
+  assert.equal(
+    labelsRefused(labels),
+    "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: " +
+      "[k8s.io/a node-role.kubernetes.io/worker x.k8s.io/y]\n" +
+      "--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix " +
+      "(kubelet.kubernetes.io, node.kubernetes.io) or be in the specifically allowed set " +
+      "(beta.kubernetes.io/arch, beta.kubernetes.io/instance-type, beta.kubernetes.io/os, " +
+      "failure-domain.beta.kubernetes.io/region, failure-domain.beta.kubernetes.io/zone, kubernetes.io/arch, " +
+      "kubernetes.io/hostname, kubernetes.io/os, node.kubernetes.io/instance-type, topology.kubernetes.io/region, " +
+      "topology.kubernetes.io/zone)",
+  );
+});

@@ -1,0 +1,154 @@
+/**
+ * What a node's object should say now: the copy we know, with everything that is ours brought up to date and everything that others
+ * look after (their conditions, their resources, `volumesAttached`) left alone.
+ */
+import type { Node, NodeStatus } from "../../api/gen/core-v1.ts";
+import { withoutField } from "../../base/json-equal.ts";
+import type { Image } from "../runtime/image.ts";
+import { type AddressDecision, type AddressOptions, providedNodeIp } from "./addresses.ts";
+import {
+  type CapacityOptions,
+  type MachineSize,
+  machineCapacity,
+  mergedCapacity,
+  type ResourceAmounts,
+} from "./capacity.ts";
+import { nodeConditions, type Pressure } from "./conditions.ts";
+import { declaredFeatures } from "./declared-features.ts";
+import { reportedImages } from "./images.ts";
+import { type AgentIdentity, type MachineIdentity, nodeInfo, wasRebooted } from "./node-info.ts";
+import { reportedFeatures, reportedHandlers } from "./runtime-handlers.ts";
+import { networkTroubles, type RuntimeHealth, runtimeTroubles } from "./runtime-health.ts";
+
+export interface NodeOptions extends AddressOptions, CapacityOptions, AgentIdentity {
+  readonly name: string;
+  readonly kubeletPort: number;
+  /** -1: all. */
+  readonly imagesMax: number;
+  /** Local storage is a resource of the node. */
+  readonly localStorage: boolean;
+  readonly featureGates: Readonly<Record<string, boolean>>;
+  /** What of the capacity is there for pods. */
+  readonly allocatableOf: (capacity: ResourceAmounts) => ResourceAmounts;
+}
+
+/** The world, read once. */
+export interface NodeSnapshot {
+  readonly nowWallMs: number;
+  readonly nowMonotonicMs: number;
+  /** Undefined while it cannot be read. */
+  readonly machine: (MachineSize & MachineIdentity) | undefined;
+  readonly rootBytes: bigint | undefined;
+  readonly addresses: AddressDecision;
+  readonly runtime: RuntimeHealth;
+  readonly pressure: Pressure;
+  /** Undefined until the first listing. */
+  readonly images: readonly Image[] | undefined;
+  /** Undefined until what is mounted is known. */
+  readonly volumesInUse: readonly string[] | undefined;
+  readonly holds: NodeHolds;
+}
+
+/** What keeps a node from being ready beside its runtime, each in a sentence; undefined: nothing. */
+export interface NodeHolds {
+  readonly storage: string | undefined;
+  readonly shutdown: string | undefined;
+}
+
+export const NO_HOLDS: NodeHolds = { storage: undefined, shutdown: undefined };
+
+export interface NodeEvent {
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface NodeUpdate {
+  readonly node: Node;
+  /** What to tell once the node says so. */
+  readonly events: readonly NodeEvent[];
+}
+
+export function updatedNode(known: Node, snapshot: NodeSnapshot, options: NodeOptions): NodeUpdate {
+  const { machine } = snapshot;
+  const previous: NodeStatus = known.status ?? {};
+  const own = machine === undefined ? {} : machineCapacity(machine, localBytes(snapshot, options), options);
+  const capacity = machine === undefined ? (previous.capacity ?? {}) : mergedCapacity(previous.capacity ?? {}, own);
+  const notReady = notReadyReasons(snapshot, capacity, options.localStorage);
+  const { conditions, changes } = nodeConditions(previous.conditions ?? [], { ...snapshot, notReady });
+  const runtime = snapshot.runtime.kind === "answered" ? snapshot.runtime.version : undefined;
+  const status: NodeStatus = {
+    ...previous,
+    ...(snapshot.addresses.kind === "set" ? { addresses: snapshot.addresses.addresses } : {}),
+    capacity,
+    allocatable: options.allocatableOf(capacity),
+    conditions,
+    daemonEndpoints: { kubeletEndpoint: { Port: options.kubeletPort } },
+    nodeInfo: nodeInfo(previous.nodeInfo, machine, runtime, options),
+    ...(snapshot.images === undefined ? {} : { images: reportedImages(snapshot.images, options.imagesMax) }),
+    ...(snapshot.volumesInUse === undefined ? {} : { volumesInUse: [...new Set(snapshot.volumesInUse)].sort() }),
+  };
+  const optional = {
+    runtimeHandlers: reportedHandlers(snapshot.runtime, previous.runtimeHandlers),
+    features: reportedFeatures(snapshot.runtime, previous.features),
+    declaredFeatures: declaredFeatures(options.featureGates),
+  };
+  return {
+    node: { ...known, metadata: updatedMetadata(known, options), status: withFields(status, optional) },
+    events: [
+      ...(wasRebooted(previous.nodeInfo, machine) ? [rebooted(options.name, machine?.bootId ?? "")] : []),
+      ...changes.map((reason) => statusEvent(options.name, reason)),
+    ],
+  };
+}
+
+/** `Node n1 status is now: NodeReady`. */
+export const statusEvent = (nodeName: string, reason: string): NodeEvent => ({
+  type: "Normal",
+  reason,
+  message: `Node ${nodeName} status is now: ${reason}`,
+});
+
+const rebooted = (nodeName: string, bootId: string): NodeEvent => ({
+  type: "Warning",
+  reason: "Rebooted",
+  message: `Node ${nodeName} has been rebooted, boot id: ${bootId}`,
+});
+
+/** In the order in which the Ready condition tells them; none when the node is ready. */
+export function notReadyReasons(
+  { runtime, nowMonotonicMs, holds }: Pick<NodeSnapshot, "runtime" | "nowMonotonicMs" | "holds">,
+  capacity: ResourceAmounts,
+  localStorage: boolean,
+): readonly string[] {
+  const needed = ["cpu", "memory", "pods", ...(localStorage ? ["ephemeral-storage"] : [])];
+  const missing = needed.filter((name) => capacity[name] === undefined);
+  return [
+    ...runtimeTroubles(runtime, nowMonotonicMs),
+    ...networkTroubles(runtime),
+    ...[holds.storage, holds.shutdown].filter((hold) => hold !== undefined),
+    ...(missing.length === 0 ? [] : [`missing node capacity for resources: ${missing.join(", ")}`]),
+  ];
+}
+
+/** Without local storage as a resource the disk's size is not told. */
+const localBytes = ({ rootBytes }: NodeSnapshot, { localStorage }: NodeOptions) =>
+  localStorage ? rootBytes : undefined;
+
+const PROVIDED_NODE_IP = "alpha.kubernetes.io/provided-node-ip";
+
+function updatedMetadata(known: Node, options: NodeOptions): NonNullable<Node["metadata"]> {
+  const annotations = withoutField(known.metadata?.annotations ?? {}, PROVIDED_NODE_IP);
+  const provided = providedNodeIp(options);
+  return {
+    ...known.metadata,
+    labels: { ...known.metadata?.labels, "kubernetes.io/os": "linux", "kubernetes.io/arch": options.architecture },
+    annotations: provided === undefined ? annotations : { ...annotations, [PROVIDED_NODE_IP]: provided },
+  };
+}
+
+/** A field without a value is taken away. */
+function withFields(status: NodeStatus, fields: Partial<Record<keyof NodeStatus, unknown>>): NodeStatus {
+  const all = Object.entries({ ...status, ...fields });
+  return Object.fromEntries(all.filter(([, value]) => value !== undefined));
+}
