@@ -1,4 +1,4 @@
-/** Whether two JSON values say the same. A field that is undefined is a field that is not there. */
+/** Whether two JSON values say the same. A field that is undefined or null is a field that is not there. */
 export function jsonEqual(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (Array.isArray(a) || Array.isArray(b)) {
@@ -17,7 +17,7 @@ export const isJsonObject = (value: unknown): value is JsonObject =>
 
 /** Of the fields that have a value. */
 export const fieldNames = (object: JsonObject): readonly string[] =>
-  Object.keys(object).filter((name) => object[name] !== undefined);
+  Object.keys(object).filter((name) => object[name] !== undefined && object[name] !== null);
 
 /** Own fields only: a label may be called "constructor". */
 export const fieldOf = (object: JsonObject, name: string): unknown =>

@@ -178,15 +178,15 @@ export class PodWorkers {
 
   /** Static pods of one name run one after the other, in the order they came. */
   #earlierNamesake(state: PodState): PodState | undefined {
-    const name = (other: PodState) => {
-      const pod = this.#podOf(other);
-      return pod === undefined ? undefined : `${pod.metadata?.namespace}/${pod.metadata?.name}`;
-    };
-    const own = name(state);
+    const own = this.#fullName(state);
     return [...this.#states.values()].find(
-      (other) =>
-        other !== state && other.arrival < state.arrival && other.lifecycle.kind !== "finished" && name(other) === own,
+      (other) => other.arrival < state.arrival && other.lifecycle.kind !== "finished" && this.#fullName(other) === own,
     );
+  }
+
+  #fullName(state: PodState): string | undefined {
+    const pod = this.#podOf(state);
+    return pod === undefined ? undefined : `${pod.metadata?.namespace}/${pod.metadata?.name}`;
   }
 
   /** Moves its life on as wished, in the journal first. False: that could not be written, and nothing is done until it can. */
@@ -390,23 +390,29 @@ export class PodWorkers {
 
   #publish(state: PodState): void {
     const { uid, pod, lifecycle, view, waiting, messages } = state;
-    this.#cells.podOutcomes.set(uid, {
-      uid,
-      pod,
-      lifecycle,
-      view,
-      waiting: new Map(waiting),
-      messages: new Map(messages),
-    });
+    const { podOutcomes } = this.#cells;
+    const before = podOutcomes.get(uid);
+    const same =
+      before?.pod === pod &&
+      before?.lifecycle === lifecycle &&
+      before.view === view &&
+      sameEntries(before.waiting, waiting) &&
+      sameEntries(before.messages, messages);
+    if (same) return;
+    podOutcomes.set(uid, { uid, pod, lifecycle, view, waiting: new Map(waiting), messages: new Map(messages) });
   }
 
   /** Nothing is left of it on the node: whoever waited for its name may go, and it is forgotten once no source names it. */
   #leave(state: PodState, wake: (uid: string) => void): void {
-    for (const other of this.#states.values()) if (other !== state) wake(other.uid);
+    for (const other of this.#states.values()) {
+      if (other.arrival > state.arrival && this.#fullName(other) === this.#fullName(state)) wake(other.uid);
+    }
     const admitted = this.#cells.admittedPods.get(state.uid);
     const returns =
       admitted?.isStatic === true && state.lifecycle.kind === "finished" && state.lifecycle.why.kind === "removed";
     if (admitted !== undefined && !returns) return;
+    // What the runtime still lists is being removed; forgotten now, it would come back as a stranger.
+    if (this.#cells.podRuntimeStatus.get(state.uid) !== undefined && !returns) return;
     this.#states.delete(state.uid);
     this.#cells.podOutcomes.delete(state.uid);
     if (returns) wake(state.uid);
@@ -430,6 +436,9 @@ function merged(state: PodState, view: PodRuntimeView): PodRuntimeView {
   const sandboxes = view.sandboxes.length > 0 ? view.sandboxes : state.view.sandboxes;
   return { ...view, sandboxes, containers: [...view.containers, ...gone] };
 }
+
+const sameEntries = <V>(a: ReadonlyMap<string, V>, b: ReadonlyMap<string, V>): boolean =>
+  a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
 
 const seconds = (ms: number) => {
   const total = Math.round(ms / 1000);

@@ -107,10 +107,10 @@ function stateOf(instance: PodContainer, { runtimeName, messages }: ContainerSta
       return {
         terminated: {
           exitCode: instance.exitCode,
-          reason: instance.reason,
-          message: messages.get(instance.id) ?? instance.message,
-          startedAt: apiTimeOfNs(instance.startedWallNs ?? 0n),
-          finishedAt: apiTimeOfNs(instance.finishedWallNs ?? 0n),
+          ...said("reason", instance.reason),
+          ...said("message", messages.get(instance.id) || instance.message),
+          ...(instance.startedWallNs === undefined ? {} : { startedAt: apiTimeOfNs(instance.startedWallNs) }),
+          ...(instance.finishedWallNs === undefined ? {} : { finishedAt: apiTimeOfNs(instance.finishedWallNs) }),
           containerID: `${runtimeName}://${instance.id}`,
         },
       };
@@ -145,9 +145,13 @@ function withWaiting(status: ContainerStatus, container: Container, inputs: Cont
     ready: false,
     started: false,
     lastState: status.state?.terminated === undefined ? (status.lastState ?? {}) : status.state,
-    state: { waiting: { reason: why.reason, message: why.message } },
+    state: { waiting: { reason: why.reason, ...said("message", why.message) } },
   };
 }
+
+/** The API server leaves empty texts out. */
+const said = <Name extends string>(name: Name, text: string): Partial<Record<Name, string>> =>
+  text === "" ? {} : ({ [name]: text } as Record<Name, string>);
 
 function resourcesOf({ resources }: Container): Pick<ContainerStatus, "resources" | "allocatedResources"> {
   const { limits, requests } = resources ?? {};
