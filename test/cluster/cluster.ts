@@ -26,7 +26,7 @@ import { leftoversOf, type MachineState, machineState, mountsBelow } from "./lef
 import { joinMachine, joinNode, leaveMachine, routePods } from "./network.ts";
 import { type Agent, anchor, containerd, importImages, kubeProxy, makeNodeFolders, nodeAgent } from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
-import { isAlive, killHard, launch, sendSignal, startTicks } from "./processes.ts";
+import { isAlive, killHard, launch, pauseHard, sendSignal, startTicks } from "./processes.ts";
 import { apiStatus, waitReady } from "./ready.ts";
 import {
   allRecords,
@@ -302,7 +302,7 @@ function handle(layout: ClusterLayout, cluster: string, started: ComponentRecord
     logFile: started.logFile,
     isAlive: () => isAlive(current),
     kill: () => killHard(current),
-    pause: () => sendSignal(current, "SIGSTOP"),
+    pause: () => pauseHard(current),
     resume: () => sendSignal(current, "SIGCONT"),
     async restart() {
       await killHard(current);

@@ -51,7 +51,7 @@ export async function containerd(layout: ClusterLayout, node: NodeLayout, parts:
     name: `containerd@${node.name}`,
     command: [parts.path("containerd"), "--config", config],
     env: { PATH: path },
-    ready: { kind: "socket", path: node.containerdSocket },
+    ready: { kind: "cri", endpoint: `unix://${node.containerdSocket}` },
   };
 }
 

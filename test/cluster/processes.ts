@@ -84,6 +84,21 @@ export async function sendSignal(component: ComponentRecord, signal: NodeJS.Sign
   process.kill(component.pid, signal);
 }
 
+/** SIGSTOP, and back when every thread stands still: until then the process may still answer. */
+export async function pauseHard(component: ComponentRecord): Promise<void> {
+  await sendSignal(component, "SIGSTOP");
+  await waitUntil(`${component.name} to stand still`, 10_000, () => standsStill(component.pid), 10);
+}
+
+async function standsStill(pid: number): Promise<boolean> {
+  const threads = await readdir(`/proc/${pid}/task`);
+  const states = threads.map(async (thread) => {
+    const stat = await readFile(`/proc/${pid}/task/${thread}/stat`, "utf8").catch(() => ") T");
+    return stat.slice(stat.lastIndexOf(")") + 2).startsWith("T");
+  });
+  return (await Promise.all(states)).every(Boolean);
+}
+
 /** SIGKILL, and back when the process is gone. */
 export async function killHard(component: ComponentRecord): Promise<void> {
   await sendSignal(component, "SIGKILL");

@@ -1,7 +1,8 @@
 /** Whether a program of the cluster is ready to be used, seen from outside of it. */
 import { readFile } from "node:fs/promises";
 import { request } from "node:https";
-import { connect } from "node:net";
+import { connectCri } from "../../src/wire/cri/client.ts";
+import { hostClock } from "../../src/wire/host/clock.ts";
 import { pki } from "./certificates.ts";
 import type { ClusterLayout } from "./layout.ts";
 import { isAlive } from "./processes.ts";
@@ -26,8 +27,8 @@ async function isReady(layout: ClusterLayout, { pid, ready }: ComponentRecord): 
   switch (ready.kind) {
     case "listens":
       return listens(pid, ready.port);
-    case "socket":
-      return takesConnections(ready.path);
+    case "cri":
+      return runtimeAndNetworkReady(ready.endpoint);
     case "apiServer":
       return (await apiStatus(layout, "/readyz")) === 200;
     case "became":
@@ -50,16 +51,16 @@ async function listens(pid: number, port: number): Promise<boolean> {
   return false;
 }
 
-function takesConnections(path: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(path);
-    const answer = (yes: boolean) => {
-      socket.destroy();
-      resolve(yes);
-    };
-    socket.once("connect", () => answer(true));
-    socket.once("error", () => answer(false));
-  });
+async function runtimeAndNetworkReady(endpoint: string): Promise<boolean> {
+  const ignore = () => {}; // What cannot be read is not ready.
+  const client = connectCri({ endpoint, requestLimitMs: 2_000, onMalformed: ignore }, hostClock);
+  try {
+    const { conditions } = await client.runtime.status({ verbose: false }, new AbortController().signal);
+    const ready = conditions.filter(({ status }) => status).map(({ type }) => type);
+    return ready.includes("RuntimeReady") && ready.includes("NetworkReady");
+  } finally {
+    client.close();
+  }
 }
 
 /** The status of a GET as administrator. Rejects when there is no answer. */

@@ -10,8 +10,8 @@ import { clustersRoot, SLOT_MAX } from "./layout.ts";
 export type ReadyCheck =
   /** Listens on this TCP port in its own network namespace. */
   | { readonly kind: "listens"; readonly port: number }
-  /** Takes connections on this unix socket. */
-  | { readonly kind: "socket"; readonly path: string }
+  /** Answers at this CRI endpoint that runtime and network are ready. */
+  | { readonly kind: "cri"; readonly endpoint: string }
   | { readonly kind: "apiServer" }
   /** Has become this program, after a shell script that prepared its namespaces. */
   | { readonly kind: "became"; readonly program: string };

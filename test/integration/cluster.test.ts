@@ -4,6 +4,8 @@ import { spawn } from "node:child_process";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { connectCri } from "../../src/wire/cri/client.ts";
+import { hostClock } from "../../src/wire/host/clock.ts";
 import { exists } from "../cluster/cache.ts";
 import { type Cluster, down, openCluster, startCluster } from "../cluster/cluster.ts";
 import { command, tryCommand } from "../cluster/command.ts";
@@ -22,6 +24,17 @@ async function runPod(cluster: Cluster, name: string, image: string, ...args: re
   await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
 }
 
+async function runtimeConditions(cluster: Cluster): Promise<readonly string[]> {
+  const endpoint = cluster.nodes[0]?.criEndpoint ?? "";
+  const client = connectCri({ endpoint, onMalformed: (detail) => assert.fail(detail) }, hostClock);
+  try {
+    const { conditions } = await client.runtime.status({ verbose: false }, AbortSignal.timeout(5_000));
+    return conditions.map(({ type, status }) => `${type}=${status}`);
+  } finally {
+    client.close();
+  }
+}
+
 const podIp = (cluster: Cluster, name: string) => cluster.kubectl("get", "pod", name, "-o", "jsonpath={.status.podIP}");
 
 test("up, a pod with its token, logs, exec and a Service, down: three times in a row", async (t) => {
@@ -34,6 +47,7 @@ test("up, a pod with its token, logs, exec and a Service, down: three times in a
       t.diagnostic(`cycle ${cycle}: up after ${(upMs / 1000).toFixed(1)} s`);
       assert.ok(upMs <= UP_MS_MAX, `up took ${upMs} ms`);
       assert.equal(await cluster.kubectl("get", "--raw", "/readyz"), "ok");
+      assert.deepEqual(await runtimeConditions(cluster), ["RuntimeReady=true", "NetworkReady=true"]);
       await runPod(cluster, "web", AGNHOST_IMAGE, "/agnhost", "netexec", "--http-port=8080");
       assert.match(await cluster.kubectl("logs", "web"), /Started HTTP server on port 8080/);
       const token = await cluster.kubectl(
