@@ -1,21 +1,20 @@
 /**
  * The same pods under the Go kubelet and through our functions and our adapter: every cgroup file, everything the runtime is told.
- * Pods run in batches that fit the machine. Ours writes below a parent of its own, beside the cluster's.
+ * Ours writes below a parent of its own, beside the cluster's.
  */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { Node, Pod } from "../../src/api/gen/core-v1.ts";
-import { formatQuantity, quantityMilliValue, quantityValue } from "../../src/base/quantity.ts";
+import { formatQuantity } from "../../src/base/quantity.ts";
 import { containerHash } from "../../src/domain/pod/container-hash.ts";
-import { cgroupPath, KUBEPODS, parseCgroupPath, runtimeParent } from "../../src/domain/resources/cgroup-name.ts";
+import { KUBEPODS, runtimeParent } from "../../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../src/domain/resources/cgroup-values.ts";
 import { type HardThresholds, kubepodsValues, nodeAllocatable } from "../../src/domain/resources/node-allocatable.ts";
-import { podRequests } from "../../src/domain/resources/pod-resources.ts";
+import type { PodResourcePlan } from "../../src/domain/resources/pod-resource-plan.ts";
 import { qosTierValues } from "../../src/domain/resources/qos-tiers.ts";
 import { parseResourceList, type ResourceList } from "../../src/domain/resources/resource-list.ts";
-import type { LinuxResources } from "../../src/domain/runtime/resources.ts";
 import type { Cgroups } from "../../src/ports/cgroups.ts";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
 import { parseHierarchies } from "../../src/wire/cgroupfs/hierarchies.ts";
@@ -24,36 +23,36 @@ import { hostClock } from "../../src/wire/host/clock.ts";
 import { cgroupsLeft, removeCgroup } from "../cluster/cgroups.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { waitUntil } from "../cluster/wait.ts";
-import { type CriRecord, criRecords, FILES, groupFiles, machineCpuset } from "./cgroup-differential/go-side.ts";
+import { FILES, type GroupFiles, groupFiles, machineCpuset } from "./cgroup-differential/go-side.ts";
+import { type BatchSeen, GoNode, kubepodsOf, type PodSeen } from "./cgroup-differential/observe.ts";
 import {
   canonical,
-  containerNames,
+  containerFiles,
+  containersOf,
   expectedFiles,
   inCri,
   type MachineSide,
   planFor,
   readMachine,
 } from "./cgroup-differential/our-side.ts";
-import { CASES, type Case, RUNTIME_CLASS } from "./cgroup-differential/specs.ts";
+import { CASES, RUNTIME_CLASS } from "./cgroup-differential/specs.ts";
 
 const forever = new AbortController().signal;
 const PARENT = `deckhand-differential-${process.pid}`;
-const MILLI_CPU_MAX = 1700n;
-const BYTES_MAX = 8n * 2n ** 30n;
 
 let cluster: Cluster;
+let go: GoNode;
 let ours: Cgroups;
 let machine: MachineSide;
-let root: CgroupName;
-const counted = { pods: 0, groups: 0, files: 0, containers: 0, sandboxes: 0 };
+let filesCompared = 0;
 
 before(async () => {
   const hierarchies = parseHierarchies(await readFile("/proc/self/mounts", "utf8"));
   ours = createCgroups({ hierarchies, root: [PARENT], tree: hostTree, clock: hostClock });
   machine = await readMachine();
   cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] });
-  root = parseCgroupPath(cluster.nodes[0]?.cgroupParent ?? "");
-  await create([RUNTIME_CLASS]);
+  go = new GoNode(cluster);
+  await go.create([RUNTIME_CLASS]);
 });
 
 after(async () => {
@@ -63,216 +62,156 @@ after(async () => {
   await cluster.down();
 });
 
-const goPath = (name: CgroupName) => cgroupPath([...root, ...name], "cgroupfs");
-
-async function create(items: readonly unknown[]): Promise<void> {
-  const file = join(cluster.layout.folder, "objects.json");
-  await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
-  await cluster.kubectl("create", "-f", file);
-}
-
-async function pods(): Promise<readonly Pod[]> {
-  const list = JSON.parse(await cluster.kubectl("get", "pods", "-o", "json")) as { readonly items: readonly Pod[] };
-  return list.items;
-}
-
-/** As many as fit the machine's CPUs and memory by what they request. */
-function batches(cases: readonly Case[]): readonly (readonly Case[])[] {
-  const all: Case[][] = [];
-  let [milliCpu, bytes] = [MILLI_CPU_MAX, BYTES_MAX];
-  for (const one of cases) {
-    const requests = podRequests(one.spec, { overhead: true });
-    const [cpu, memory] = [requests.get("cpu"), requests.get("memory")];
-    milliCpu += (cpu === undefined ? 0n : quantityMilliValue(cpu)) + 15n;
-    bytes += (memory === undefined ? 0n : quantityValue(memory)) + 20n * 2n ** 20n;
-    if (milliCpu > MILLI_CPU_MAX || bytes > BYTES_MAX) {
-      all.push([]);
-      [milliCpu, bytes] = [
-        cpu === undefined ? 0n : quantityMilliValue(cpu),
-        memory === undefined ? 0n : quantityValue(memory),
-      ];
-    }
-    all.at(-1)?.push(one);
-  }
-  return all;
-}
-
-async function start(cases: readonly Case[]): Promise<readonly Pod[]> {
-  await create(cases.map(({ name, spec }) => ({ apiVersion: "v1", kind: "Pod", metadata: { name }, spec })));
-  let found: readonly Pod[] = [];
-  await waitUntil(
-    "the pods to run",
-    180_000,
-    async () => {
-      found = await pods();
-      const started = await Promise.all(cases.map((one) => hasStarted(one, found)));
-      const missing = cases.filter((_, index) => started[index] === false).map(({ name }) => name);
-      if (missing.length > 0) throw new Error(`not yet: ${missing.join(", ")}`);
-      return true;
-    },
-    500,
-  );
-  return found;
-}
-
-async function hasStarted({ name, expect }: Case, found: readonly Pod[]): Promise<boolean> {
-  const pod = found.find(({ metadata }) => metadata?.name === name);
-  assert.notEqual(pod?.status?.phase, "Failed", `${name}: ${pod?.status?.reason} ${pod?.status?.message}`);
-  if (expect === "running")
-    return pod?.status?.conditions?.some((c) => c.type === "Ready" && c.status === "True") ?? false;
-  if (pod === undefined) return false;
-  const { name: group } = planFor(machine, { podPidsLimit: -1n, periodUs: 100_000 }).podCgroup(pod);
-  return groupFiles(goPath(group)).then(
-    () => true,
-    () => false,
-  );
-}
-
-async function end(found: readonly Pod[]): Promise<void> {
-  await cluster.kubectl("delete", "pods", "--all", "--grace-period=0", "--force");
-  await waitUntil("the pods' groups to go", 120_000, async () => {
-    const left = await Promise.all(
-      found.map(({ metadata }) => cgroupsLeft(goPath([...KUBEPODS, `pod${metadata?.uid}`]))),
-    );
-    const tiers = await Promise.all(["burstable", "besteffort"].map((tier) => podsIn([...KUBEPODS, tier])));
-    return left.flat().length === 0 && tiers.flat().length === 0;
-  });
-}
-
-const podsIn = async (name: CgroupName) =>
-  (await hostTree.children(join("/sys/fs/cgroup/memory", goPath(name)))).filter((child) => child.startsWith("pod"));
+const titleOf = (pod: Pod) => pod.metadata?.name ?? "";
 
 /** Theirs against what we compute, and against what our adapter makes of it on the same kernel. */
-async function compareGroup(name: CgroupName, values: CgroupValues, what: string): Promise<void> {
-  const theirs = await groupFiles(goPath(name));
-  assert.deepEqual(
-    theirs,
-    expectedFiles(values, await machineCpuset()),
-    `${what}: the Go kubelet's files and our values`,
-  );
+async function compareGroup(name: CgroupName, values: CgroupValues, theirs: GroupFiles, what: string): Promise<void> {
+  const computed = expectedFiles(values, await machineCpuset());
+  assert.deepEqual(theirs, computed, `${what}: the Go kubelet's files and our values`);
   await ours.apply(name, values);
   assert.deepEqual(await groupFiles(ours.pathOf(name)), theirs, `${what}: our files and the Go kubelet's`);
-  counted.groups += 1;
-  counted.files += FILES.length;
+  filesCompared += FILES.length;
 }
 
-interface Settings {
-  readonly podPidsLimit: bigint;
-  readonly periodUs: number;
-}
-
-async function comparePod(pod: Pod, records: readonly CriRecord[], settings: Settings): Promise<void> {
-  const plan = planFor(machine, settings);
-  const title = pod.metadata?.name ?? "";
+async function comparePodGroup({ pod, files }: PodSeen, plan: PodResourcePlan): Promise<void> {
   const { name, values } = plan.podCgroup(pod);
-  await compareGroup(name, values, title);
-  const mine = records.filter(({ podUid }) => podUid === pod.metadata?.uid);
-  for (const { linux } of mine.filter(({ kind }) => kind === "sandbox")) {
-    const { overhead, resources } = plan.sandboxResources(pod);
-    assert.equal(linux.cgroup_parent, runtimeParent([...root, ...name], "cgroupfs"), title);
-    assert.deepEqual(canonical(linux.resources ?? {}), inCri(resources), `${title}: sandbox`);
-    assert.deepEqual(canonical(linux.overhead ?? {}), inCri(overhead), `${title}: overhead`);
-    counted.sandboxes += 1;
-  }
-  for (const record of mine.filter(({ kind }) => kind === "container")) {
+  await compareGroup(name, values, files, titleOf(pod));
+}
+
+async function compareContainers({ pod, containers }: PodSeen, plan: PodResourcePlan): Promise<number> {
+  for (const { record, files } of containers) {
+    const where = `${titleOf(pod)}/${record.containerName}`;
     const resources = plan.containerResources(pod, record.containerName);
-    const where = `${title}/${record.containerName}`;
     assert.deepEqual(canonical(record.linux.resources ?? {}), inCri(resources), where);
-    const spec = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];
-    const container = spec.find((candidate) => candidate.name === record.containerName) ?? { name: "" };
-    assert.equal(record.annotations["io.kubernetes.container.hash"], containerHash(container), where);
-    counted.containers += 1;
-    await compareContainerFiles(`${goPath(name)}/${record.id}`, resources, where);
-  }
-  counted.pods += 1;
-}
-
-/** Of a container that has not ended; the runtime wrote its files from what it was told. */
-async function compareContainerFiles(path: string, resources: LinuxResources, where: string) {
-  if (!(await hostTree.isGroup(join("/sys/fs/cgroup/memory", path)))) return;
-  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryLimitBytes } = resources;
-  const values = Object.fromEntries(
-    Object.entries({ cpuShares, cpuQuotaUs, cpuPeriodUs, memoryLimitBytes }).filter(([, value]) => value !== undefined),
-  ) as CgroupValues;
-  const expected = expectedFiles(values, await machineCpuset());
-  const swap =
-    resources.memorySwapLimitBytes === undefined
-      ? {}
-      : { "memory/memory.memsw.limit_in_bytes": expected["memory/memory.limit_in_bytes"] };
-  assert.deepEqual(await groupFiles(path), { ...expected, ...swap }, where);
-  counted.groups += 1;
-  counted.files += FILES.length;
-}
-
-/** The Go kubelet moves the tiers when it makes a pod's group, and each minute. */
-async function compareTiers(found: readonly Pod[]): Promise<void> {
-  for (const [name, values] of qosTierValues(found, machine.hugepageSizes)) {
-    if (values.cpuShares === undefined) continue;
-    await waitUntil(`${name.join("/")} to be moved`, 70_000, async () => {
-      return (await groupFiles(goPath(name)))["cpu/cpu.shares"] === String(values.cpuShares);
-    });
-    await compareGroup(name, values, name.join("/"));
-  }
-}
-
-void suite("cgroups of the Go kubelet and ours", () => {
-  const defaults: Settings = { podPidsLimit: -1n, periodUs: 100_000 };
-
-  test("[14.8] kubepods is held to the whole machine, and the Node's event says so in the same words", async () => {
-    const reservations = { systemReserved: new Map(), kubeReserved: new Map() };
-    await compareGroup(KUBEPODS, kubepodsValues({ ...machine, reservations, enforcePods: true }), "kubepods");
-    const events = await cluster.kubectl(
-      "get",
-      "events",
-      "-o",
-      "jsonpath={range .items[*]}{.reason}: {.message}{'\\n'}{end}",
+    if (files === undefined) continue;
+    assert.deepEqual(
+      files,
+      containerFiles(resources, await machineCpuset()),
+      `${where}: the files the runtime made of it`,
     );
-    assert.match(events, /^NodeAllocatableEnforced: Updated Node Allocatable limit across pods$/m);
+    filesCompared += FILES.length;
+  }
+  return containers.length;
+}
+
+void suite("pods of every shape under the Go kubelet, and what we make of them", () => {
+  let batches: readonly BatchSeen[];
+  let pods: readonly PodSeen[];
+  let plan: PodResourcePlan;
+
+  before(async () => {
+    plan = planFor(machine, { podPidsLimit: -1n, periodUs: 100_000 });
+    batches = await go.observe(CASES);
+    pods = batches.flatMap((batch) => batch.pods);
   });
 
-  test("[14.4][14.6][27.3.8] every pod of every shape, its tier and its containers", async (t) => {
-    assert.ok(CASES.length >= 40);
-    for (const batch of batches(CASES)) {
-      const found = await start(batch);
-      const records = await criRecords(cluster.nodes[0] ?? assert.fail("a node"));
-      for (const pod of found) {
-        await comparePod(pod, records, defaults);
-        const told = records.filter(({ podUid, kind }) => podUid === pod.metadata?.uid && kind === "container");
-        const running = batch.find(({ name }) => name === pod.metadata?.name)?.expect === "running";
-        if (running) assert.deepEqual(new Set(told.map((r) => r.containerName)), new Set(containerNames(pod)));
-      }
-      await compareTiers(found);
-      await end(found);
+  test("[14.3][14.4] each pod's group is where it should be and holds what it should, file by file", async (t) => {
+    assert.ok(pods.length >= 40 && pods.length === CASES.length);
+    for (const pod of pods) await comparePodGroup(pod, plan);
+    t.diagnostic(`${pods.length} pods, ${filesCompared} files compared`);
+  });
+
+  test("[14.6] each container's resources are told to the runtime alike, and its files follow", async (t) => {
+    const before = filesCompared;
+    let compared = 0;
+    for (const pod of pods) compared += await compareContainers(pod, plan);
+    for (const { pod, containers, expect } of pods) {
+      const told = containers.map(({ record }) => record.containerName);
+      const all = containersOf(pod).map(({ name }) => name);
+      if (expect === "running") assert.deepEqual(told.toSorted(), all.toSorted(), titleOf(pod));
     }
-    assert.equal(counted.pods, CASES.length);
-    t.diagnostic(
-      `${counted.pods} pods, ${counted.groups} groups, ${counted.files} files, ${counted.containers} containers and ${counted.sandboxes} sandboxes compared`,
-    );
+    t.diagnostic(`${compared} containers, ${filesCompared - before} files compared`);
   });
 
-  test("[3.7][14.8] with reservations, thresholds, a limit of pids and another period", async (t) => {
-    const [systemReserved, kubeReserved] = [
-      { cpu: "100m", memory: "300Mi", pid: "500" },
-      { cpu: "50m", memory: "200M" },
-    ];
-    await reconfigure({
+  test("[14.7] each container's place in the order of killing is the same", () => {
+    const seen = new Set<number>();
+    for (const { pod, containers } of pods) {
+      for (const { record } of containers) {
+        const { oomScoreAdj } = plan.containerResources(pod, record.containerName);
+        assert.equal(oomScoreAdj, record.linux.resources?.oom_score_adj, `${titleOf(pod)}/${record.containerName}`);
+        seen.add(oomScoreAdj ?? 0);
+      }
+    }
+    assert.ok(seen.has(-997) && seen.has(1000) && seen.size > 5, [...seen].join(" "));
+  });
+
+  test("[27.3.8] each sandbox is given its pod's group, the sum and the overhead", (t) => {
+    let compared = 0;
+    for (const { pod, sandboxes, expect } of pods) {
+      const { overhead, resources } = plan.sandboxResources(pod);
+      if (expect === "running") assert.equal(sandboxes.length, 1, titleOf(pod));
+      for (const { linux } of sandboxes) {
+        assert.equal(linux.cgroup_parent, runtimeParent([...go.root, ...plan.podCgroup(pod).name], "cgroupfs"));
+        assert.deepEqual(canonical(linux.resources ?? {}), inCri(resources), titleOf(pod));
+        assert.deepEqual(canonical(linux.overhead ?? {}), inCri(overhead), titleOf(pod));
+        compared += 1;
+      }
+    }
+    t.diagnostic(`${compared} sandboxes compared`);
+  });
+
+  test("[27.2.6] each container carries the hash we compute", () => {
+    for (const { pod, containers } of pods) {
+      for (const { record } of containers) {
+        const container = containersOf(pod).find(({ name }) => name === record.containerName);
+        assert.ok(container !== undefined);
+        assert.equal(record.annotations["io.kubernetes.container.hash"], containerHash(container));
+      }
+    }
+  });
+
+  test("[14.9] the tiers weigh what their pods request, batch by batch", async () => {
+    for (const { pods: batch, tiers } of batches) {
+      for (const [name, values] of qosTierValues(
+        batch.map(({ pod }) => pod),
+        machine.hugepageSizes,
+      )) {
+        const theirs = tiers.get(name.join("/"));
+        if (values.cpuShares !== undefined) await compareGroup(name, values, theirs ?? assert.fail(), name.join("/"));
+      }
+    }
+  });
+
+  test("[14.8] kubepods is held to the whole machine, and the Node's event says so in the same words", async (t) => {
+    const reservations = { systemReserved: new Map(), kubeReserved: new Map() };
+    const values = kubepodsValues({ ...machine, reservations, enforcePods: true });
+    await compareGroup(KUBEPODS, values, await kubepodsOf(go), "kubepods");
+    const lines = "jsonpath={range .items[*]}{.reason}: {.message}{'\\n'}{end}";
+    const events = await cluster.kubectl("get", "events", "-o", lines);
+    assert.match(events, /^NodeAllocatableEnforced: Updated Node Allocatable limit across pods$/m);
+    t.diagnostic(`${filesCompared} files compared in all`);
+  });
+});
+
+void suite("the same with reservations, thresholds, a limit of pids and another period", () => {
+  const systemReserved = { cpu: "100m", memory: "300Mi", pid: "500" };
+  const kubeReserved = { cpu: "50m", memory: "200M" };
+  const reservations = {
+    systemReserved: parseResourceList(systemReserved),
+    kubeReserved: parseResourceList(kubeReserved),
+  };
+
+  before(() =>
+    reconfigure({
       systemReserved,
       kubeReserved,
       podPidsLimit: 1234,
       cpuCFSQuotaPeriod: "20ms",
       evictionHard: { "memory.available": "2%", "nodefs.available": "3%", "imagefs.available": "1%" },
-    });
-    const reservations = {
-      systemReserved: parseResourceList(systemReserved),
-      kubeReserved: parseResourceList(kubeReserved),
-    };
+    }),
+  );
+
+  test("[14.8] kubepods is held to what is left, the eviction threshold not subtracted", async () => {
     const values = kubepodsValues({ ...machine, reservations, enforcePods: true });
     const wanted = expectedFiles(values, await machineCpuset());
-    await waitUntil("kubepods to be limited", 30_000, async () => {
-      const files = await groupFiles(goPath(KUBEPODS));
-      return files["memory/memory.limit_in_bytes"] === wanted["memory/memory.limit_in_bytes"];
-    });
-    await compareGroup(KUBEPODS, values, "kubepods");
+    const isLimited = async () => {
+      return (await kubepodsOf(go))["memory/memory.limit_in_bytes"] === wanted["memory/memory.limit_in_bytes"];
+    };
+    await waitUntil("kubepods to be limited", 30_000, isLimited);
+    await compareGroup(KUBEPODS, values, await kubepodsOf(go), "kubepods");
+  });
+
+  test("[3.7] the Node says it can give what we compute from its capacity", async () => {
     const thresholds: HardThresholds = new Map([
       ["memory.available", { kind: "fraction", fraction: 0.02 }],
       ["nodefs.available", { kind: "fraction", fraction: 0.03 }],
@@ -283,6 +222,9 @@ void suite("cgroups of the Go kubelet and ours", () => {
       assert.deepEqual(texts(allocatable), status?.allocatable);
       return true;
     });
+  });
+
+  test("[14.4][14.6] pods and containers follow the node's settings", async (t) => {
     const names = [
       "guaranteed-fraction",
       "request-below-limit",
@@ -290,19 +232,22 @@ void suite("cgroups of the Go kubelet and ours", () => {
       "limit-tiny-cpu",
       "overhead-guaranteed",
     ];
-    const found = await start(CASES.filter(({ name }) => names.includes(name)));
-    const records = await criRecords(cluster.nodes[0] ?? assert.fail("a node"));
-    const settings = { podPidsLimit: 1234n, periodUs: 20_000 };
-    for (const pod of found) await comparePod(pod, records, settings);
-    await end(found);
-    t.diagnostic(`in all ${counted.pods} pods, ${counted.groups} groups, ${counted.files} files`);
+    const plan = planFor(machine, { podPidsLimit: 1234n, periodUs: 20_000 });
+    const before = filesCompared;
+    const seen = await go.observe(CASES.filter(({ name }) => names.includes(name)));
+    for (const pod of seen.flatMap(({ pods }) => pods)) {
+      assert.equal(pod.files["pids/pids.max"], "1234");
+      await comparePodGroup(pod, plan);
+      await compareContainers(pod, plan);
+    }
+    t.diagnostic(`${names.length} pods, ${filesCompared - before} files compared`);
   });
 });
 
 const texts = (list: ResourceList) => Object.fromEntries([...list].map(([name, q]) => [name, formatQuantity(q)]));
 
 async function reconfigure(changes: Readonly<Record<string, unknown>>): Promise<void> {
-  const file = join(cluster.nodes[0]?.folder ?? "", "kubelet.json");
+  const file = join(go.node.folder, "kubelet.json");
   const config = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
   await writeFile(file, JSON.stringify({ ...config, ...changes }));
   await cluster.component("kubelet@n1").restart();

@@ -1,10 +1,11 @@
 /** What our functions make of the same pods, in the words of the files and of CRI. */
 import { readdir, readFile } from "node:fs/promises";
 import { cpus } from "node:os";
-import type { Pod } from "../../../src/api/gen/core-v1.ts";
+import type { Container, Pod } from "../../../src/api/gen/core-v1.ts";
 import type { CgroupValues } from "../../../src/domain/resources/cgroup-values.ts";
 import { type PodResourcePlan, podResourcePlan } from "../../../src/domain/resources/pod-resource-plan.ts";
 import type { LinuxResources } from "../../../src/domain/runtime/resources.ts";
+import { inWholePages } from "../../../src/wire/cgroupfs/settings.ts";
 import { v1Settings } from "../../../src/wire/cgroupfs/v1-settings.ts";
 import type { CpusetFiles, CriResources, GroupFiles } from "./go-side.ts";
 
@@ -94,5 +95,23 @@ export const canonical = (resources: CriResources): CriResources => {
   return { ...rest, hugepage_limits: hugepage_limits.toSorted((a, b) => (a.page_size < b.page_size ? -1 : 1)) };
 };
 
-export const containerNames = ({ spec }: Pod): readonly string[] =>
-  [...(spec?.containers ?? []), ...(spec?.initContainers ?? [])].map(({ name }) => name);
+export const containersOf = ({ spec }: Pod): readonly Container[] => [
+  ...(spec?.containers ?? []),
+  ...(spec?.initContainers ?? []),
+];
+
+/** The files a runtime makes of what it is told. */
+export function containerFiles(resources: LinuxResources, cpuset: CpusetFiles): GroupFiles {
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryLimitBytes, memorySwapLimitBytes } = resources;
+  const files = expectedFiles(
+    {
+      ...(cpuShares !== undefined && { cpuShares }),
+      ...(cpuQuotaUs !== undefined && { cpuQuotaUs }),
+      ...(cpuPeriodUs !== undefined && { cpuPeriodUs }),
+      ...(memoryLimitBytes !== undefined && { memoryLimitBytes }),
+    },
+    cpuset,
+  );
+  if (memorySwapLimitBytes === undefined) return files;
+  return { ...files, "memory/memory.memsw.limit_in_bytes": shown(inWholePages(memorySwapLimitBytes)) };
+}
