@@ -17,6 +17,9 @@ export interface PodCgroupOptions {
   readonly hugepageSizes: readonly string[];
 }
 
+/** Of a pod that is over while something of it is still being put away: it gets the least there is. */
+export const PUT_AWAY_VALUES: CgroupValues = { cpuShares: NO_SHARES };
+
 export function podCgroupValues(
   pod: Pod,
   options: PodCgroupOptions,

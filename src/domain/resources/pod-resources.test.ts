@@ -5,7 +5,7 @@ import type { PodSpec } from "../../api/gen/core-v1.ts";
 import { formatQuantity } from "../../base/quantity.ts";
 import { hugepageBytes, hugepagesResource, kernelPageSize } from "./hugepages.ts";
 import { oomScoreAdj } from "./oom-score.ts";
-import { podCgroupValues } from "./pod-cgroup-values.ts";
+import { PUT_AWAY_VALUES, podCgroupValues } from "./pod-cgroup-values.ts";
 import { podLimits, podRequests } from "./pod-resources.ts";
 import { computeQosClass, podQosClass } from "./qos-class.ts";
 import { parseResourceList, type ResourceList } from "./resource-list.ts";
@@ -97,6 +97,10 @@ void test("[14.4] a pod's own pids limit is set where the node has one, and excl
   assert.equal(podCgroupValues({ spec }, options).pidsMax, 1024n);
   assert.equal(podCgroupValues({ spec }, { ...options, podPidsLimit: -1n }).pidsMax, undefined);
   assert.equal(podCgroupValues({ spec }, options, { exclusiveCpus: true }).cpuQuotaUs, -1);
+});
+
+void test("[14.14] a pod that is over has two shares while it is put away", () => {
+  assert.deepEqual(PUT_AWAY_VALUES, { cpuShares: 2 });
 });
 
 void test("[3.6] huge pages are a resource named by their size", () => {
