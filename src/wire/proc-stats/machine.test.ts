@@ -105,6 +105,15 @@ for (const [name, files, wanted] of [
   });
 }
 
+void test("[3.6] a CPU that goes away is no longer counted", async () => {
+  const files = { ...small, ...cpuTree("/sys/devices/system/node/node0", [0, 1, 2]) };
+  const online = "/sys/devices/system/cpu/online";
+  const machine = tree({ ...files, [online]: "0-2\n" });
+  assert.equal((await machine.facts()).cpus, 3);
+  writeFileSync(join(scratch, String(trees), online), "0,2\n");
+  assert.equal((await machine.facts()).cpus, 2);
+});
+
 void test("[3.6] huge pages count by size, also where none is allocated", async () => {
   const hugepages = "/sys/kernel/mm/hugepages";
   const { hugepages: found } = await tree({
