@@ -5,24 +5,15 @@ import type { JournalRecord } from "../src/domain/journal/records.ts";
 import type { HostFiles } from "../src/ports/host-files.ts";
 import type { Random } from "../src/ports/random.ts";
 import { admitted } from "../test/contract/journal-contract.ts";
+import { figure } from "../test/figures.ts";
 import { ManualClock } from "../test/support/manual-clock.ts";
 import { FakeFiles } from "./fake-files.ts";
+import { SeededRandom } from "./seeded-random.ts";
 
 const FOLDER = "/var/lib/kubelet/deckhand/journal";
 /** Small, so that segments follow each other and are compacted within one life. */
 const limits = { segmentBytesMax: 900, totalBytesMax: 2000, bytesTarget: 1000, batchBytesMax: 400 };
 const LIFE_RECORDS = 40;
-
-function chance(seed: number): Random {
-  let state = seed;
-  const fraction = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  return { fraction, uuid: () => String(fraction()) };
-}
 
 /** A disk, the lives of a process on it, and what was promised to anyone. */
 class World {
@@ -34,7 +25,7 @@ class World {
   #onCrash = () => {};
 
   constructor(seed: number) {
-    this.random = chance(seed);
+    this.random = new SeededRandom(seed);
     const beforeStep = async () => {
       this.#stepsLeft -= 1;
       if (this.#stepsLeft !== 0) return;
@@ -94,7 +85,7 @@ class World {
   }
 }
 
-void test("a power cut or a kill at every single step of a life loses nothing promised and makes nothing up", async (t) => {
+void test("a power cut or a kill at every single step of a life loses nothing promised and makes nothing up", async () => {
   let crashes = 0;
   for (let seed = 0; seed < 6; seed += 1) {
     for (let step = 1, died = true; died; step += 1) {
@@ -107,7 +98,7 @@ void test("a power cut or a kill at every single step of a life loses nothing pr
       assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
     }
   }
-  t.diagnostic(`${crashes} crash points`);
+  figure("crash points", crashes, "");
   assert.ok(crashes > 500, `${crashes} crash points`);
 });
 
@@ -126,6 +117,7 @@ void test("a disk that fills and empties rejects appends, takes later ones, and 
     assert.ok(world.promised.size >= before + LIFE_RECORDS, "space is back and so is the journal");
     assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
   }
+  figure("rejected appends", rejected, "");
   assert.ok(rejected > 100, `${rejected} rejected`);
 });
 

@@ -10,6 +10,7 @@ import { createJournal } from "../../src/controllers/journal/journal.ts";
 import type { JournalProblem } from "../../src/controllers/journal/segments.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { createHostFiles } from "../../src/wire/host/files.ts";
+import { figure } from "../figures.ts";
 import { writerLimits } from "../support/journal-writer.ts";
 
 const KILLS = 100;
@@ -59,7 +60,7 @@ function runUntilKilled(folder: string, life: number, afterReadyMs: number): Pro
   });
 }
 
-void test(`${KILLS} kills at random moments lose no acknowledged record and bring back no half`, async (t) => {
+void test(`${KILLS} kills at random moments lose no acknowledged record and bring back no half`, async () => {
   const folder = join(scratch, "kills");
   const promised: string[] = [];
   const problems = new Map<string, number>();
@@ -74,7 +75,8 @@ void test(`${KILLS} kills at random moments lose no acknowledged record and brin
     [...problems.keys()].filter((kind) => kind !== "tornTail"),
     [],
   );
-  t.diagnostic(`${promised.length} acknowledged records, ${problems.get("tornTail") ?? 0} torn tails`);
+  figure("acknowledged records", promised.length, "");
+  figure("torn tails", problems.get("tornTail") ?? 0, "");
 });
 
 /** One thread, so that strace, which counts calls by thread, counts them all. */
@@ -102,7 +104,7 @@ const failures = [
 
 void test("calls that fail reject appends, and only while they fail", {
   skip: !hasStrace && "no strace",
-}, async (t) => {
+}, async () => {
   for (const [index, [call, error, when]] of failures.entries()) {
     const folder = join(scratch, `fail-${index}`);
     const inject = ["-o", "/dev/null", "-e", `trace=${call}`, "-e", `inject=${call}:error=${error}:when=${when}`];
@@ -112,7 +114,7 @@ void test("calls that fail reject appends, and only while they fail", {
     const rejected = told(stdout, "rej");
     assertKept(promised, (await replay(folder)).uids);
     assert.ok(promised.includes("1-89"), `${call} ${error}: it did not come back`);
-    t.diagnostic(`${call} ${error}: ${rejected.length} of 90 rejected`);
+    figure(`rejected by ${error} of ${call}`, rejected.length, "of 90");
     if (call !== "unlink" && call !== "openat") assert.ok(rejected.length > 0, `${call} ${error}`);
   }
 });
@@ -121,7 +123,7 @@ const deaths = ["fdatasync", "fsync", "rename", "pwrite64", "unlink"].flatMap((c
   [1, 2, 3, 4, 5, 9, 14, 30].map((nth) => [call, nth] as const),
 );
 
-void test("death at an exact call loses no acknowledged record", { skip: !hasStrace && "no strace" }, async (t) => {
+void test("death at an exact call loses no acknowledged record", { skip: !hasStrace && "no strace" }, async () => {
   let killed = 0;
   for (const [index, [call, nth]] of deaths.entries()) {
     const folder = join(scratch, `death-${index}`);
@@ -135,7 +137,7 @@ void test("death at an exact call loses no acknowledged record", { skip: !hasStr
       [],
     );
   }
-  t.diagnostic(`${killed} of ${deaths.length} runs died at their call`);
+  figure("deaths at an exact call", killed, `of ${deaths.length}`);
   assert.ok(killed > deaths.length / 2);
 });
 

@@ -29,13 +29,15 @@ const shapes: {
   decision: { uid: "text", pod: "text", wallMs: "number", what: "text", why: "text" },
 };
 
+const fieldsByKind: ReadonlyMap<unknown, readonly (readonly [string, Field])[]> = new Map(
+  Object.entries(shapes).map(([kind, shape]) => [kind, Object.entries(shape)]),
+);
+
 export function parseJournalRecord(value: unknown): JournalRecord | undefined {
-  if (typeof value !== "object" || value === null || !("kind" in value)) return undefined;
-  const { kind } = value;
-  if (typeof kind !== "string" || !Object.hasOwn(shapes, kind)) return undefined;
-  const shape: Readonly<Record<string, Field>> = shapes[kind as Kind];
-  const fields = new Map(Object.entries(value));
-  const fits = Object.entries(shape).every(([name, field]) => matches(fields.get(name), field));
+  if (typeof value !== "object" || value === null) return undefined;
+  const record = value as Readonly<Record<string, unknown>>;
+  const fields = fieldsByKind.get(record["kind"]);
+  const fits = fields?.every(([name, field]) => matches(record[name], field)) ?? false;
   return fits ? (value as JournalRecord) : undefined;
 }
 

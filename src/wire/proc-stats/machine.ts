@@ -1,0 +1,94 @@
+/**
+ * The Machine port, from /proc, /sys and the few calls Node has. Numbers are what the Go kubelet reports for the same machine: the working
+ * set is that of the root cgroup as cAdvisor computes it, processes are the tasks of /proc/loadavg.
+ */
+import { lookup as resolve } from "node:dns/promises";
+import { stat, statfs } from "node:fs/promises";
+import { networkInterfaces } from "node:os";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import type { FilesystemFacts, InterfaceAddress, Machine } from "../../ports/machine.ts";
+import { CpuCount } from "./cpu-count.ts";
+import { KernelFiles, requiredNumberOf } from "./kernel-files.ts";
+import { readMachineFacts } from "./machine-facts.ts";
+import { findDefaultRouteAddress } from "./routes.ts";
+
+const CGROUPS = "/sys/fs/cgroup";
+
+export interface MachineOptions {
+  /** Where /proc, /sys and /etc are looked for. */
+  readonly root?: string;
+  readonly interfaces?: () => readonly InterfaceAddress[];
+}
+
+export function createMachine({ root = "/", interfaces = hostInterfaces }: MachineOptions = {}): Machine {
+  const files = new KernelFiles(root);
+  const cpus = new CpuCount(files);
+  const lookups = new Map<string, Promise<readonly string[]>>();
+  return {
+    facts: () => readMachineFacts(files, cpus),
+    memoryWorkingSetBytes: () => readWorkingSet(files),
+    processCount: () => readProcessCount(files),
+    filesystem,
+    addresses: async () => interfaces(),
+    defaultRouteAddress: (family) => findDefaultRouteAddress(files, interfaces(), family),
+    lookup: (name, signal) => unlessAborted(lookUpOnce(lookups, name), signal),
+  };
+}
+
+/** The root cgroup of v2 has no usage of its own: it is what is anonymous and what is cached, as v1 counts it. */
+async function readWorkingSet(files: KernelFiles): Promise<bigint> {
+  const unified = await files.readFirst(`${CGROUPS}/cgroup.controllers`);
+  const folder = unified === undefined ? `${CGROUPS}/memory` : CGROUPS;
+  const path = `${folder}/memory.stat`;
+  const stat = await files.read(path);
+  const value = (key: string) => requiredNumberOf(stat, key, path);
+  const usage =
+    unified === undefined
+      ? BigInt((await files.read(`${folder}/memory.usage_in_bytes`)).trim())
+      : value("anon") + value("file");
+  const inactive = value(unified === undefined ? "total_inactive_file" : "inactive_file");
+  return usage < inactive ? 0n : usage - inactive;
+}
+
+/** Threads count: each takes a number. */
+async function readProcessCount(files: KernelFiles): Promise<number> {
+  const loadavg = await files.read("/proc/loadavg");
+  const count = /^\S+ \S+ \S+ \d+\/(\d+) /.exec(loadavg)?.[1];
+  if (count === undefined) throw new Error(`/proc/loadavg reads ${JSON.stringify(loadavg)}`);
+  return Number(count);
+}
+
+async function filesystem(path: string): Promise<FilesystemFacts> {
+  const [facts, { dev }] = await Promise.all([statfs(path, { bigint: true }), stat(path, { bigint: true })]);
+  return {
+    device: String(dev),
+    capacityBytes: facts.blocks * facts.frsize,
+    availableBytes: facts.bavail * facts.frsize,
+    inodes: facts.files,
+    inodesFree: facts.ffree,
+  };
+}
+
+function hostInterfaces(): readonly InterfaceAddress[] {
+  return Object.entries(networkInterfaces()).flatMap(([interfaceName, addresses = []]) =>
+    addresses.map(({ address, family }) => ({ interfaceName, address, family })),
+  );
+}
+
+/** A resolver that does not answer holds one of Node's four threads; asking again for the same name must not hold a second. */
+function lookUpOnce(lookups: Map<string, Promise<readonly string[]>>, name: string): Promise<readonly string[]> {
+  const running = lookups.get(name);
+  if (running !== undefined) return running;
+  const lookup = lookUp(name).finally(() => lookups.delete(name));
+  lookups.set(name, lookup);
+  return lookup;
+}
+
+async function lookUp(name: string): Promise<readonly string[]> {
+  try {
+    return (await resolve(name, { all: true, order: "verbatim" })).map(({ address }) => address);
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOTFOUND") return [];
+    throw error;
+  }
+}
