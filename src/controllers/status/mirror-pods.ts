@@ -35,7 +35,7 @@ const SHOWN_WITHIN_MS = 10_000;
 type Hold =
   | { readonly kind: "busy" }
   | { readonly kind: "failed"; readonly failures: number; readonly untilMs: number }
-  | { readonly kind: "done"; readonly mirrorBefore: object | undefined; readonly untilMs: number };
+  | { readonly kind: "done"; readonly uidBefore: string | undefined; readonly untilMs: number };
 
 export async function runMirrorPods(parts: MirrorPodsParts, shutdown: AbortSignal): Promise<void> {
   const keeper = new MirrorKeeper(parts, shutdown);
@@ -89,12 +89,12 @@ class MirrorKeeper {
     const hold = this.#holds.get(fullName);
     if (hold === undefined) return 0;
     if (hold.kind === "busy") return Number.POSITIVE_INFINITY;
-    if (hold.kind === "done" && hold.mirrorBefore !== this.#mirror(fullName)) return 0;
+    if (hold.kind === "done" && hold.uidBefore !== this.#mirrorUid(fullName)) return 0;
     return hold.untilMs - nowMs;
   }
 
-  #mirror(fullName: string): object | undefined {
-    return this.#parts.desiredPods.value.mirrors.get(fullName);
+  #mirrorUid(fullName: string): string | undefined {
+    return this.#parts.desiredPods.value.mirrors.get(fullName)?.metadata?.uid;
   }
 
   #turn(action: MirrorAction): void {
@@ -113,12 +113,12 @@ class MirrorKeeper {
   async #do(action: MirrorAction, failures: number): Promise<Hold> {
     const { clock, random, log } = this.#parts;
     const { kind, fullName } = action;
-    const mirrorBefore = this.#mirror(fullName);
+    const uidBefore = this.#mirrorUid(fullName);
     try {
       await this.#call(action);
       const why = action.kind === "delete" ? { why: action.why } : {};
       log.info(2, kind === "create" ? "Created a mirror pod" : "Deleted a mirror pod", { pod: fullName, ...why });
-      return { kind: "done", mirrorBefore, untilMs: clock.monotonicMs() + SHOWN_WITHIN_MS };
+      return { kind: "done", uidBefore, untilMs: clock.monotonicMs() + SHOWN_WITHIN_MS };
     } catch (error) {
       if (!this.#shutdown.aborted) log.error(`Unable to ${kind} a mirror pod`, error, { pod: fullName });
       const waitMs = backoffMs(BACKOFF, failures + 1, random.fraction());
