@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { collectTypes, type Schema, type SchemaTable } from "./collect-types.ts";
 import type { Generator } from "./generator.ts";
 import { printModules } from "./print-types.ts";
+import { printShapes } from "./shapes.ts";
 
 interface Wanted {
   /** As the server's index of documents has it. */
@@ -106,6 +107,7 @@ async function makeFrom(server: OpenApiServer, folder: string): Promise<void> {
 
   const roots = wanted.flatMap((entry) => entry.kinds).filter((kind) => schemas.has(kind));
   for (const [file, text] of printModules(collectTypes(roots, schemas))) await writeFile(join(folder, file), text);
+  await writeFile(join(folder, "pod-shapes.ts"), printShapes("podShapes", "io.k8s.api.core.v1.Pod", schemas));
 }
 
 async function jsonFetcher(server: OpenApiServer): Promise<(path: string) => Promise<unknown>> {

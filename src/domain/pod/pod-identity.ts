@@ -17,9 +17,6 @@ export const fullNameOf = ({ metadata }: Pod) => `${metadata?.name ?? ""}_${meta
 /** "namespace/name": as people write it. */
 export const keyOf = ({ metadata }: Pod) => `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 
-/** As messages of events name a pod: `name_namespace(uid)`. */
-export const describePod = (pod: Pod) => `${fullNameOf(pod)}(${pod.metadata?.uid ?? ""})`;
-
 export function sourceOf(pod: Pod): PodSource | undefined {
   const source = pod.metadata?.annotations?.[CONFIG_SOURCE];
   return source === "file" || source === "http" || source === "api" ? source : undefined;

@@ -1,0 +1,195 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import type { Event } from "../../api/gen/core-v1.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
+import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
+import type { ApiObject, ObjectName, Patch, Resource } from "../../ports/api-server.ts";
+import { EventRecorder } from "./event-recorder.ts";
+import { logEventSink } from "./log-sink.ts";
+
+const web = podSubject({ metadata: { name: "web", namespace: "ns", uid: "u1" } });
+
+/** Keeps events by name; `trouble` decides what goes wrong, before the effect or after it. */
+class EventStore {
+  readonly calls: string[] = [];
+  readonly events = new Map<string, Event>();
+  trouble: (call: string) => { readonly when: "before" | "after"; readonly error: Error } | undefined = () => undefined;
+
+  async create<T extends ApiObject>(_resource: Resource<T>, object: T): Promise<T> {
+    const event = object as unknown as Event;
+    const name = event.metadata.name ?? "";
+    return await this.#call(`create x${event.count} ${event.message}`, () => {
+      if (this.events.has(name)) throw new ApiError("POST", 409, "AlreadyExists", name);
+      this.events.set(name, event);
+      return object;
+    });
+  }
+
+  async patch<T extends ApiObject>(_resource: Resource<T>, { name }: ObjectName, { body }: Patch): Promise<T> {
+    const change = body as { count: number; message: string };
+    return await this.#call(`patch x${change.count} ${change.message}`, () => {
+      const before = this.events.get(name);
+      if (before === undefined) throw new ApiError("PATCH", 404, "NotFound", name);
+      const after = { ...before, ...change };
+      this.events.set(name, after);
+      return after as unknown as T;
+    });
+  }
+
+  #call<T>(call: string, effect: () => T): Promise<T> {
+    this.calls.push(call);
+    const trouble = this.trouble(call);
+    if (trouble?.when === "before") return Promise.reject(trouble.error);
+    return Promise.resolve()
+      .then(effect)
+      .then((result) => {
+        if (trouble !== undefined) throw trouble.error;
+        return result;
+      });
+  }
+}
+
+function start(options: { readonly qps?: number; readonly burst?: number } = {}) {
+  const clock = new ManualClock();
+  const api = new EventStore();
+  const log = keptLog();
+  const stop = new AbortController();
+  const random = { fraction: () => 0.5, uuid: () => "uuid" };
+  const recorder = new EventRecorder(
+    { api, clock, random, log },
+    { nodeName: "n1", eventRecordQps: options.qps ?? 50, eventBurst: options.burst ?? 100 },
+  );
+  const ended = recorder.run(stop.signal);
+  const tell = (message: string) => recorder.emit(web, "Warning", "BackOff", message);
+  return { clock, api, log, stop, recorder, ended, tell };
+}
+
+const unreachable = (mayHaveHappened: boolean) => new ApiUnreachableError("POST", "connection reset", mayHaveHappened);
+
+test("[23.1] the first is created, the same again patched with its count, and names of one moment differ", async () => {
+  const { clock, api, tell } = start();
+  tell("a");
+  tell("b");
+  await clock.advance(0);
+  tell("a");
+  await clock.advance(0);
+  assert.deepEqual(api.calls, ["create x1 a", "create x1 b", "patch x2 a"]);
+  assert.deepEqual(
+    [...api.events.values()].map(({ count }) => count),
+    [2, 1],
+  );
+});
+
+test("[23.1] the same event told many times before it is written is written once, with its count", async () => {
+  const { clock, api, tell } = start();
+  for (let times = 0; times < 5; times += 1) tell("a");
+  await clock.advance(0);
+  assert.deepEqual(api.calls, ["create x5 a"]);
+});
+
+test("an event the server has forgotten is created again, with its whole count", async () => {
+  const { clock, api, tell } = start();
+  tell("a");
+  await clock.advance(0);
+  api.events.clear();
+  tell("a");
+  await clock.advance(0);
+  assert.deepEqual(api.calls, ["create x1 a", "patch x2 a", "create x2 a"]);
+});
+
+test("while the server is away events wait and are counted together, and then come in order", async () => {
+  const { clock, api, tell, recorder } = start();
+  api.trouble = () => ({ when: "before", error: unreachable(false) });
+  tell("a");
+  tell("b");
+  await clock.advance(20_000);
+  tell("a");
+  api.trouble = () => undefined;
+  await clock.advance(20_000);
+  assert.deepEqual(api.calls.slice(-2), ["create x2 a", "create x1 b"]);
+  assert.equal(recorder.dropped, 0);
+});
+
+test("a lost answer does not make a second event: the one there is brought up to date", async () => {
+  const { clock, api, tell, recorder } = start();
+  let lose = true;
+  api.trouble = () => (lose ? { when: "after", error: unreachable(true) } : undefined);
+  tell("a");
+  await clock.advance(0);
+  lose = false;
+  tell("a");
+  await clock.advance(20_000);
+  assert.deepEqual(api.calls, ["create x1 a", "create x2 a", "patch x2 a"]);
+  assert.deepEqual([api.events.size, recorder.dropped], [1, 0]);
+});
+
+test("an event that is refused is given up at once and holds nobody up", async () => {
+  const { clock, api, tell, recorder } = start();
+  const refused = new ApiError("POST", 403, "Forbidden", "the namespace is being terminated");
+  api.trouble = (call) => (call.endsWith(" a") ? { when: "before", error: refused } : undefined);
+  tell("a");
+  tell("b");
+  await clock.advance(0);
+  assert.deepEqual(api.calls, ["create x1 a", "create x1 b"]);
+  assert.equal(recorder.dropped, 1);
+});
+
+test("an event that cannot be written in twelve tries is given up and counted", async () => {
+  const { clock, api, tell, recorder } = start();
+  api.trouble = () => ({ when: "before", error: unreachable(false) });
+  tell("a");
+  await clock.advance(104_000);
+  assert.deepEqual([api.calls.length, recorder.dropped], [11, 0]);
+  await clock.advance(10_000);
+  assert.deepEqual([api.calls.length, recorder.dropped], [12, 1]);
+});
+
+test("the queue has an end: what does not fit is dropped and counted, and telling never waits", async () => {
+  const { clock, api, recorder } = start();
+  api.trouble = () => ({ when: "before", error: unreachable(false) });
+  for (let index = 0; index < 1100; index += 1) {
+    recorder.emit({ ...web, name: `p${index}`, uid: `u${index}` }, "Normal", "Started", "m");
+  }
+  await clock.advance(0);
+  assert.equal(recorder.dropped, 100);
+});
+
+test("[23.1] writing keeps to its rate: the burst at once, then so many a second", async () => {
+  const { clock, api, recorder } = start({ qps: 50, burst: 100 });
+  for (let index = 0; index < 300; index += 1) {
+    recorder.emit({ ...web, name: `p${index}`, uid: `u${index}` }, "Normal", "Started", "m");
+  }
+  await clock.advance(0);
+  assert.equal(api.calls.length, 100);
+  await clock.advance(2000);
+  assert.equal(api.calls.length, 200);
+});
+
+test("a rate of 0 is no limit", async () => {
+  const { clock, api, recorder } = start({ qps: 0 });
+  for (let index = 0; index < 300; index += 1) {
+    recorder.emit({ ...web, name: `p${index}`, uid: `u${index}` }, "Normal", "Started", "m");
+  }
+  await clock.advance(0);
+  assert.equal(api.calls.length, 300);
+});
+
+test("it ends with its signal, also while it waits for the server", async () => {
+  const { clock, api, tell, stop, ended } = start();
+  api.trouble = () => ({ when: "before", error: unreachable(false) });
+  tell("a");
+  await clock.advance(0);
+  stop.abort(new Error("shutdown"));
+  await ended;
+  assert.equal(clock.timersPending, 0);
+});
+
+test("a node without an API server logs its events", () => {
+  const log = keptLog();
+  logEventSink(log, 2).emit(web, "Normal", "Started", "Started container app");
+  assert.deepEqual(log.lines, [
+    '2 Event occurred {"object":"ns/web","kind":"Pod","type":"Normal","reason":"Started","message":"Started container app"}',
+  ]);
+});

@@ -1,0 +1,47 @@
+/** Merges the sources into `desiredPods` whenever one of them has something new. */
+import { changedWithin } from "../../concurrency/changed-within.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { podSubject } from "../../domain/events/recorded-event.ts";
+import type { DesiredPods, SourceState } from "../../domain/pod/desired-pod.ts";
+import { mergeSources, type Refusal } from "../../domain/pod/merge-sources.ts";
+import type { PodSource } from "../../domain/pod/pod-identity.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { Log } from "../../ports/log.ts";
+
+export interface PodConfigParts {
+  /** The configured ones. Where two name one UID, the earlier has it. */
+  readonly sources: ReadonlyMap<PodSource, Latest<SourceState>>;
+  readonly desiredPods: LatestCell<DesiredPods>;
+  readonly clock: Clock;
+  readonly events: EventSink;
+  readonly log: Log;
+}
+
+export async function runPodConfig(parts: PodConfigParts, shutdown: AbortSignal): Promise<void> {
+  const { sources, desiredPods, clock } = parts;
+  let told: ReadonlySet<string> = new Set();
+  while (!shutdown.aborted) {
+    const seen = [...sources.values()].map((cell) => ({ cell, seen: cell.version }));
+    const states = new Map([...sources].map(([source, cell]) => [source, cell.value]));
+    const { desired, refusals } = mergeSources(states, desiredPods.value, clock.wallMs());
+    told = tell(refusals, told, parts);
+    desiredPods.set(desired);
+    try {
+      await changedWithin(clock, seen, Number.POSITIVE_INFINITY, shutdown);
+    } catch (error) {
+      if (!shutdown.aborted) throw error;
+    }
+  }
+}
+
+/** Of each refusal once, and again when it has come back after an absence. */
+function tell(refusals: readonly Refusal[], told: ReadonlySet<string>, { events, log }: PodConfigParts) {
+  const now = new Set(refusals.map(({ message }) => message));
+  for (const { pod, message } of refusals) {
+    if (told.has(message)) continue;
+    log.info(0, message);
+    events.emit(podSubject(pod), "Warning", "FailedValidation", message);
+  }
+  return now;
+}

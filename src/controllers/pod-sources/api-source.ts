@@ -1,0 +1,55 @@
+/**
+ * The pods the API server has bound to this node. It is not asked before our Node was looked up there: what a pod is
+ * admitted by must be known before the first pod is.
+ */
+import { pods } from "../../api/resources.ts";
+import { startInformer } from "../../concurrency/informer.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
+import type { SourceState } from "../../domain/pod/desired-pod.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+
+export interface ApiSourceParts {
+  readonly api: Pick<ApiServer, "list" | "watch">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly ownNode: Latest<OwnNode>;
+  readonly state: LatestCell<SourceState>;
+  readonly nodeName: string;
+}
+
+export async function runApiSource(parts: ApiSourceParts, shutdown: AbortSignal): Promise<void> {
+  const { api, clock, random, log, ownNode, state, nodeName } = parts;
+  try {
+    while (ownNode.value.kind === "unknown") await ownNode.changed(ownNode.version, shutdown);
+  } catch (error) {
+    if (shutdown.aborted) return;
+    throw error;
+  }
+  const informer = startInformer(
+    {
+      api,
+      resource: pods,
+      selection: { fields: `spec.nodeName=${nodeName}` },
+      clock,
+      random,
+      onTrouble: (detail) => log.info(2, "Trouble while watching pods", { detail }),
+    },
+    shutdown,
+  );
+  for (let seen = 0; !shutdown.aborted; ) {
+    try {
+      seen = await informer.store.changed(seen, shutdown);
+    } catch (error) {
+      if (shutdown.aborted) break;
+      throw error;
+    }
+    const { synced, objects } = informer.store.value;
+    if (synced) state.set({ kind: "seen", pods: [...objects.values()] });
+  }
+  await informer.ended;
+}

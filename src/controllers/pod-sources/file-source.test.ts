@@ -1,0 +1,228 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { MemoryFiles } from "../../../test/support/memory-files.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { JournalRecord } from "../../domain/journal/records.ts";
+import type { SourceState } from "../../domain/pod/desired-pod.ts";
+import { CONFIG_HASH, CONFIG_SOURCE } from "../../domain/pod/pod-identity.ts";
+import { staticPodFacts } from "../../domain/pod/static-pod-uid.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import { runFileSource } from "./file-source.ts";
+import { StaticPodNamer } from "./manifests.ts";
+
+const FOLDER = "/etc/kubernetes/manifests";
+
+const manifest = (name: string, image = "i:1") =>
+  `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec:\n  containers:\n  - {name: app, image: "${image}"}\n`;
+
+interface Given {
+  readonly path?: string;
+  readonly sandboxes?: readonly Sandbox[] | undefined;
+  readonly journal?: JournalRecord[];
+  readonly files?: MemoryFiles;
+}
+
+async function start(given: Given = {}) {
+  const clock = new ManualClock();
+  const files = given.files ?? new MemoryFiles();
+  if (given.files === undefined && given.path === undefined) files.folder(FOLDER);
+  const log = keptLog();
+  const stop = new AbortController();
+  const state = new LatestCell<SourceState>({ kind: "unseen" });
+  const listing = new LatestCell<readonly Sandbox[] | undefined>("sandboxes" in given ? given.sandboxes : []);
+  const journal = given.journal ?? [];
+  const append = (record: JournalRecord) => Promise.resolve(void journal.push(record));
+  const running = () => ({ sandboxes: listing.value, mirrors: new Map() });
+  const namer = new StaticPodNamer({ journal: { append }, clock }, staticPodFacts(journal), running);
+  const options = { path: given.path ?? FOLDER, checkEveryMs: 20_000, nodeName: "n1" };
+  const ended = runFileSource(options, { files, clock, log, namer, runtimeListed: listing, state }, stop.signal);
+  await clock.advance(0);
+  const pods = () => (state.value.kind === "seen" ? state.value.pods : undefined);
+  const names = () => pods()?.map(({ metadata }) => metadata?.name);
+  const images = () => pods()?.map(({ spec }) => spec?.containers[0]?.image);
+  return { clock, files, log, stop, state, listing, journal, ended, pods, names, images };
+}
+
+test("[4.4] a folder's manifests are pods, in the order of their names, and hidden files are not looked at", async () => {
+  const { clock, files, names } = await start();
+  files.file(`${FOLDER}/b.yaml`, manifest("b"));
+  files.file(
+    `${FOLDER}/a.json`,
+    JSON.stringify({
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name: "a" },
+      spec: { containers: [{ name: "x", image: "y" }] },
+    }),
+  );
+  files.file(`${FOLDER}/.hidden.yaml`, manifest("hidden"));
+  await clock.advance(0);
+  assert.deepEqual(names(), ["a-n1", "b-n1"]);
+});
+
+test("[4.4] [27.1.38] a change is seen by its hint at once, and without a hint after twenty seconds", async () => {
+  const { clock, files, images, names } = await start();
+  files.file(`${FOLDER}/a.yaml`, manifest("a", "i:1"));
+  await clock.advance(0);
+  files.file(`${FOLDER}/a.yaml`, manifest("a", "i:2"));
+  await clock.advance(0);
+  assert.deepEqual(images(), ["i:2"]);
+  files.hints = false;
+  files.remove(`${FOLDER}/a.yaml`);
+  await clock.advance(19_000);
+  assert.deepEqual(names(), ["a-n1"]);
+  await clock.advance(1000);
+  assert.deepEqual(names(), []);
+});
+
+test("[4.4] a missing path is an empty source, and is noticed within a second when it comes", async () => {
+  const { clock, files, names, log } = await start({ path: FOLDER });
+  assert.deepEqual(names(), []);
+  files.folder(FOLDER);
+  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await clock.advance(1000);
+  assert.deepEqual(names(), ["a-n1"]);
+  assert.equal(log.lines.filter((line) => line.includes("does not exist")).length, 1);
+});
+
+const garbage: readonly (readonly [string, (files: MemoryFiles, path: string) => void])[] = [
+  ["binary", (files, path) => files.file(path, Uint8Array.from([0, 255, 1, 254]))],
+  ["nothing", (files, path) => files.file(path, "")],
+  ["another kind", (files, path) => files.file(path, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n")],
+  ["tabs", (files, path) => files.file(path, "a:\n\tb\n")],
+  ["an invalid pod", (files, path) => files.file(path, manifest("UPPER"))],
+  ["a list of pods", (files, path) => files.file(path, "apiVersion: v1\nkind: PodList\nitems: []\n")],
+  ["too large a file", (files, path) => files.file(path, new Uint8Array(10 * 2 ** 20 + 1))],
+  ["a folder", (files, path) => files.folder(path)],
+  ["a pipe", (files, path) => files.fifo(path)],
+  ["a link in a circle", (files, path) => files.link(path, path)],
+  ["a link to nothing", (files, path) => files.link(path, "/nowhere")],
+  ["an unreadable file", (files, path) => (files.file(path, manifest("x")), void files.broken.add(path))],
+];
+for (const [name, put] of garbage) {
+  test(`[4.4] garbage beside a manifest does not block it: ${name}`, async () => {
+    const { clock, files, names } = await start();
+    put(files, `${FOLDER}/a-garbage`);
+    files.file(`${FOLDER}/b.yaml`, manifest("b"));
+    await clock.advance(0);
+    assert.deepEqual(names(), ["b-n1"]);
+  });
+}
+
+test("[4.4] links are followed, absolute and relative, for a file and for the folder itself", async () => {
+  const files = new MemoryFiles();
+  files.folder("/real");
+  files.folder("/real/..data");
+  files.file("/real/..data/a.yaml", manifest("a"));
+  files.file("/elsewhere/b.yaml", manifest("b"));
+  files.link("/real/a.yaml", "..data/a.yaml");
+  files.link("/real/b.yaml", "/elsewhere/b.yaml");
+  files.link(FOLDER, "/real");
+  const { names } = await start({ files });
+  assert.deepEqual(names(), ["a-n1", "b-n1"]);
+});
+
+test("[4.4] the path may be one file; when it turns bad its last good pod stays", async () => {
+  const files = new MemoryFiles();
+  files.folder("/etc");
+  files.file("/etc/pod.yaml", manifest("a"));
+  const { clock, names, ended, stop } = await start({ files, path: "/etc/pod.yaml" });
+  assert.deepEqual(names(), ["a-n1"]);
+  files.file("/etc/pod.yaml", "garbage: [");
+  await clock.advance(100_000);
+  assert.deepEqual(names(), ["a-n1"]);
+  stop.abort();
+  await ended;
+});
+
+test("a file that is half written keeps its pod, and one that stays bad for a period loses it", async () => {
+  const { clock, files, names } = await start();
+  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await clock.advance(0);
+  files.file(`${FOLDER}/a.yaml`, "apiVersion: v1\nkind: P");
+  await clock.advance(19_000);
+  assert.deepEqual(names(), ["a-n1"]);
+  await clock.advance(21_000);
+  assert.deepEqual(names(), []);
+});
+
+test("a folder that cannot be read for a while changes nothing", async () => {
+  const { clock, files, names } = await start();
+  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await clock.advance(0);
+  files.broken.add(FOLDER);
+  await clock.advance(60_000);
+  assert.deepEqual(names(), ["a-n1"]);
+});
+
+test("an idle folder writes its cell once, however often it is read", async () => {
+  const { clock, files, state } = await start();
+  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await clock.advance(0);
+  const version = state.version;
+  await clock.advance(600_000);
+  assert.ok(files.reads >= 30);
+  assert.equal(state.version, version);
+});
+
+test("[4.5] a changed manifest is another UID, and the one before comes back with its content", async () => {
+  const { clock, files, pods } = await start();
+  const uid = () => pods()?.[0]?.metadata?.uid;
+  const seen: (string | undefined)[] = [];
+  for (const image of ["i:1", "i:2", "i:1"]) {
+    files.file(`${FOLDER}/a.yaml`, manifest("a", image));
+    await clock.advance(0);
+    seen.push(uid());
+  }
+  assert.equal(seen[0], seen[2]);
+  assert.notEqual(seen[0], seen[1]);
+  assert.equal(pods()?.[0]?.metadata?.annotations?.[CONFIG_HASH], uid());
+});
+
+test("[4.5] [27.2.7] before the runtime is listed no UID is given and the source is unseen; then a running pod keeps its own", async () => {
+  const files = new MemoryFiles();
+  files.folder(FOLDER);
+  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  const { clock, state, listing, pods, journal } = await start({ files, sandboxes: undefined });
+  assert.deepEqual([state.value.kind, journal], ["unseen", []]);
+  listing.set([
+    {
+      id: "s",
+      metadata: { name: "a-n1", namespace: "default", uid: "go-uid", attempt: 0 },
+      state: "ready",
+      createdWallNs: 1n,
+      labels: {},
+      annotations: { [CONFIG_SOURCE]: "file", [CONFIG_HASH]: "go-hash" },
+      runtimeHandler: "",
+    },
+  ]);
+  await clock.advance(0);
+  const { uid, annotations } = pods()?.[0]?.metadata ?? {};
+  assert.deepEqual([uid, annotations?.[CONFIG_HASH]], ["go-uid", "go-hash"]);
+  assert.deepEqual(
+    journal.map((record) => [record.kind, record.uid, record.pod]),
+    [["staticPod", "go-uid", "default/a-n1"]],
+  );
+});
+
+test("[4.5] after a restart the journal gives the adopted UID again, without the runtime", async () => {
+  const files = new MemoryFiles();
+  files.folder(FOLDER);
+  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  const first = await start({ files });
+  const [record] = first.journal;
+  assert.equal(record?.kind, "staticPod");
+  const adopted: JournalRecord[] = record?.kind === "staticPod" ? [{ ...record, uid: "kept", configHash: "kept" }] : [];
+  const second = await start({ files, journal: adopted, sandboxes: undefined });
+  assert.equal(second.pods()?.[0]?.metadata?.uid, "kept");
+  assert.equal(second.journal.length, 1);
+});
+
+test("it ends with its signal and leaves no timer", async () => {
+  const { clock, stop, ended } = await start();
+  stop.abort(new Error("shutdown"));
+  await ended;
+  assert.equal(clock.timersPending, 0);
+});

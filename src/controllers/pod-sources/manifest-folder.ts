@@ -1,0 +1,129 @@
+/** The manifests of a folder or of one file, as of now. Remembers what each file last said, and for how long it has made no sense. */
+import type { StaticManifest } from "../../domain/pod/static-pod-source.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import type { Log } from "../../ports/log.ts";
+import { MANIFEST_BYTES_MAX, readManifests } from "./manifests.ts";
+
+interface Options {
+  readonly path: string;
+  readonly checkEveryMs: number;
+  readonly nodeName: string;
+}
+
+interface Parts {
+  readonly files: Pick<HostFiles, "facts" | "list" | "read" | "readLink">;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** What one file said. */
+interface Remembered {
+  readonly bytes: Uint8Array | undefined;
+  readonly manifest: StaticManifest | undefined;
+  /** Since when it cannot be used, and why. */
+  readonly bad: { readonly sinceMs: number; readonly reason: string } | undefined;
+}
+
+const LINKS_MAX = 40;
+
+export class ManifestFolder {
+  readonly #options: Options;
+  readonly #parts: Parts;
+  #remembered = new Map<string, Remembered>();
+  #missing = false;
+
+  constructor(options: Options, parts: Parts) {
+    this.#options = { ...options, path: options.path.replace(/(?<=.)\/+$/, "") };
+    this.#parts = parts;
+  }
+
+  /** Undefined when nothing can be said: the path is there and cannot be read, or its one file never made sense. */
+  async read(): Promise<readonly StaticManifest[] | undefined> {
+    const { path } = this.#options;
+    try {
+      const target = await this.#resolve(path);
+      if (target === undefined) return this.#nothing();
+      this.#missing = false;
+      if (target.kind === "folder") return await this.#readAll(path, target.path);
+      if (target.kind !== "file") throw new Error("path is not a directory or file");
+      return await this.#readSingle(path);
+    } catch (error) {
+      if (isMissing(error)) return this.#nothing();
+      this.#parts.log.error("Unable to read config path", error, { path });
+      return undefined;
+    }
+  }
+
+  #nothing(): readonly StaticManifest[] {
+    if (!this.#missing) this.#parts.log.info(0, "Config path does not exist, ignoring", { path: this.#options.path });
+    this.#missing = true;
+    this.#remembered.clear();
+    return [];
+  }
+
+  async #readAll(path: string, folder: string): Promise<readonly StaticManifest[]> {
+    const names = (await this.#parts.files.list(folder)).filter((name) => !name.startsWith(".")).toSorted();
+    const now = new Map<string, Remembered>();
+    for (const name of names) {
+      const file = `${path}/${name}`;
+      const said = await this.#readFile(file, `${folder}/${name}`);
+      if (said !== undefined) now.set(file, said);
+    }
+    this.#remembered = now;
+    return [...now.values()].flatMap(({ manifest }) => (manifest === undefined ? [] : [manifest]));
+  }
+
+  /** One that turns bad keeps its last good state for ever: there is no other file to go on with. */
+  async #readSingle(path: string): Promise<readonly StaticManifest[] | undefined> {
+    const before = this.#remembered.get(path)?.manifest;
+    const said = await this.#readFile(path, path);
+    if (said === undefined) return this.#nothing();
+    const manifest = said.manifest ?? before;
+    this.#remembered = new Map([[path, { ...said, manifest }]]);
+    return manifest === undefined ? undefined : [manifest];
+  }
+
+  /** `path` is how the file is known, `at` where it lies. Undefined when there is no such file any more. */
+  async #readFile(path: string, at: string): Promise<Remembered | undefined> {
+    const before = this.#remembered.get(path);
+    try {
+      const target = await this.#resolve(at);
+      if (target === undefined) return undefined;
+      if (target.kind === "folder")
+        return this.#unusable(path, before, undefined, "a directory, not recursing into it");
+      if (target.kind !== "file") return this.#unusable(path, before, undefined, "not a directory or file");
+      const bytes = await this.#parts.files.read(target.path, MANIFEST_BYTES_MAX);
+      if (before?.bytes !== undefined && Buffer.from(before.bytes).equals(bytes)) {
+        return before.bad === undefined ? before : this.#unusable(path, before, bytes, before.bad.reason);
+      }
+      const read = readManifests(bytes, { kind: "file", path }, this.#options.nodeName, { lists: false });
+      if (read.kind === "refused") return this.#unusable(path, before, bytes, read.reason);
+      return { bytes, manifest: read.manifests[0], bad: undefined };
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      return this.#unusable(path, before, undefined, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  #unusable(path: string, before: Remembered | undefined, bytes: Uint8Array | undefined, reason: string): Remembered {
+    const nowMs = this.#parts.clock.monotonicMs();
+    const sinceMs = before?.bad?.sinceMs ?? nowMs;
+    if (before?.bad?.reason !== reason) this.#parts.log.error("Could not process manifest file", reason, { path });
+    const kept = nowMs - sinceMs < this.#options.checkEveryMs ? before?.manifest : undefined;
+    return { bytes, manifest: kept, bad: { sinceMs, reason } };
+  }
+
+  /** Follows links at the end of the path. Undefined when there is nothing at their end, or they go in a circle. */
+  async #resolve(path: string): Promise<{ readonly path: string; readonly kind: string } | undefined> {
+    let at = path;
+    for (let links = 0; links < LINKS_MAX; links += 1) {
+      const facts = await this.#parts.files.facts(at);
+      if (facts === undefined) return undefined;
+      if (facts.kind !== "link") return { path: at, kind: facts.kind };
+      const target = await this.#parts.files.readLink(at);
+      at = target.startsWith("/") ? target : `${at.slice(0, at.lastIndexOf("/"))}/${target}`;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,92 @@
+/**
+ * What the two sources of static pods share: from bytes to manifests, and from manifests to pods with a UID. A UID is in the journal
+ * before anyone learns of it: after a crash the same manifest has the same one.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { podListItems } from "../../domain/pod/decode-pod.ts";
+import { keyOf } from "../../domain/pod/pod-identity.ts";
+import {
+  identified,
+  type ManifestOrigin,
+  originText,
+  prepareManifest,
+  type StaticManifest,
+} from "../../domain/pod/static-pod-source.ts";
+import { type StaticPodFact, type StaticPodWorld, staticUidOf } from "../../domain/pod/static-pod-uid.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Journal } from "../../ports/journal.ts";
+import { parseManifest } from "./parse-manifest.ts";
+
+export const MANIFEST_BYTES_MAX = 10 * 2 ** 20;
+
+export type ReadManifests =
+  | { readonly kind: "ok"; readonly manifests: readonly StaticManifest[] }
+  | { readonly kind: "refused"; readonly reason: string };
+
+/** `lists`: whether a list of pods is taken as well as a single one. */
+export function readManifests(
+  bytes: Uint8Array,
+  origin: ManifestOrigin,
+  nodeName: string,
+  options: { readonly lists: boolean },
+): ReadManifests {
+  const parsed = parseManifest(bytes);
+  if (parsed.kind === "malformed") {
+    return { kind: "refused", reason: `couldn't parse as pod(${parsed.detail}), please check config file` };
+  }
+  const items = (options.lists ? podListItems(parsed.value) : undefined) ?? [parsed.value];
+  const manifests: StaticManifest[] = [];
+  for (const item of items) {
+    const prepared = prepareManifest(item, origin, nodeName);
+    if (prepared.kind === "refused") return prepared;
+    manifests.push(prepared.manifest);
+  }
+  return { kind: "ok", manifests };
+}
+
+/** What is known of static pods that run: the reading side of what other loops find out. */
+export interface RunningPods {
+  readonly sandboxes: StaticPodWorld["sandboxes"];
+  readonly mirrors: StaticPodWorld["mirrors"];
+}
+
+export class StaticPodNamer {
+  readonly #facts: Map<string, StaticPodFact>;
+  readonly #ports: { readonly journal: Pick<Journal, "append">; readonly clock: Clock };
+  readonly #running: () => RunningPods;
+
+  /** `facts` are those of the journal at our start, by pod. */
+  constructor(
+    ports: { readonly journal: Pick<Journal, "append">; readonly clock: Clock },
+    facts: ReadonlyMap<string, StaticPodFact>,
+    running: () => RunningPods,
+  ) {
+    this.#ports = ports;
+    this.#facts = new Map(facts);
+    this.#running = running;
+  }
+
+  /** The pods with their UIDs; undefined when one of them cannot have its UID yet. */
+  async name(manifests: readonly StaticManifest[]): Promise<readonly Pod[] | undefined> {
+    const pods: Pod[] = [];
+    for (const manifest of manifests) {
+      const named = staticUidOf(manifest, { facts: this.#facts, ...this.#running() });
+      if (named.kind === "waits") return undefined;
+      const { uid, configHash } = named;
+      await this.#remember(manifest, uid, configHash);
+      pods.push(identified(manifest, uid, configHash));
+    }
+    return pods;
+  }
+
+  async #remember({ pod, contentHash, origin }: StaticManifest, uid: string, configHash: string): Promise<void> {
+    const key = keyOf(pod);
+    const source = originText(origin);
+    const before = this.#facts.get(key);
+    if (before?.uid === uid && before.contentHash === contentHash && before.source === source) return;
+    const wallMs = this.#ports.clock.wallMs();
+    const fact: StaticPodFact = { kind: "staticPod", uid, pod: key, wallMs, source, contentHash, configHash };
+    await this.#ports.journal.append(fact);
+    this.#facts.set(key, fact);
+  }
+}

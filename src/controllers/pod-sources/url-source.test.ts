@@ -1,0 +1,114 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { SourceState } from "../../domain/pod/desired-pod.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import { HttpFetchError } from "../../ports/http-fetch.ts";
+import { StaticPodNamer } from "./manifests.ts";
+import { runUrlSource } from "./url-source.ts";
+
+const pod = (name: string, image = "i:1") => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name },
+  spec: { containers: [{ name: "app", image }] },
+});
+
+async function start(answers: readonly (string | number)[], listed = true) {
+  const clock = new ManualClock();
+  const log = keptLog();
+  const stop = new AbortController();
+  const state = new LatestCell<SourceState>({ kind: "unseen" });
+  const listing = new LatestCell<readonly Sandbox[] | undefined>(listed ? [] : undefined);
+  const asked: { atMs: number; headers: unknown; limitMs: number; bytesMax: number }[] = [];
+  const left = [...answers];
+  let answer: string | number = "";
+  const http = {
+    get(url: string, options: { headers: object; limitMs: number; bytesMax: number }) {
+      asked.push({ atMs: clock.monotonicMs(), ...options });
+      answer = left.shift() ?? answer;
+      if (answer === 0) return Promise.reject(new HttpFetchError(url, "connection refused"));
+      if (typeof answer === "number") return Promise.resolve({ status: answer, body: new Uint8Array() });
+      return Promise.resolve({ status: 200, body: new TextEncoder().encode(answer) });
+    },
+  };
+  const append = () => Promise.resolve();
+  const running = () => ({ sandboxes: listing.value, mirrors: new Map() });
+  const namer = new StaticPodNamer({ journal: { append }, clock }, new Map(), running);
+  const options = { url: "http://pods/x", headers: { "X-Token": ["a", "b"] }, checkEveryMs: 20_000, nodeName: "n1" };
+  const ended = runUrlSource(options, { http, clock, log, namer, runtimeListed: listing, state }, stop.signal);
+  await clock.advance(0);
+  const names = () => (state.value.kind === "seen" ? state.value.pods.map(({ metadata }) => metadata?.name) : "unseen");
+  return { clock, log, stop, state, listing, asked, ended, names };
+}
+
+test("[4.6] the URL is asked at once and every 20 s, with the header, at most 10 s and 10 MB", async () => {
+  const { clock, asked } = await start([JSON.stringify(pod("a"))]);
+  await clock.advance(40_000);
+  const limits = { headers: { "X-Token": ["a", "b"] }, limitMs: 10_000, bytesMax: 10_485_760 };
+  assert.deepEqual(
+    asked,
+    [0, 20_000, 40_000].map((atMs) => ({ atMs, ...limits })),
+  );
+});
+
+test("[4.6] a pod or a list of pods is taken, and the same bytes again change nothing", async () => {
+  const list = JSON.stringify({ apiVersion: "v1", kind: "PodList", items: [pod("b"), pod("c")] });
+  const { clock, names, state } = await start([
+    JSON.stringify(pod("a")),
+    list,
+    list,
+    "apiVersion: v1\nkind: PodList\nitems: []\n",
+  ]);
+  assert.deepEqual(names(), ["a-n1"]);
+  await clock.advance(20_000);
+  assert.deepEqual(names(), ["b-n1", "c-n1"]);
+  const version = state.version;
+  await clock.advance(20_000);
+  assert.equal(state.version, version);
+  await clock.advance(20_000);
+  assert.deepEqual(names(), []);
+});
+
+for (const [name, bad] of [
+  ["no answer", 0],
+  ["status 404", 404],
+  ["garbage", "{"],
+  ["a list with one invalid pod", JSON.stringify({ apiVersion: "v1", kind: "PodList", items: [pod("b"), pod("C")] })],
+] as const) {
+  test(`[4.6] ${name} leaves the source unseen at first, and later changes nothing`, async () => {
+    const first = await start([bad]);
+    await first.clock.advance(60_000);
+    assert.equal(first.names(), "unseen");
+    const later = await start([JSON.stringify(pod("a")), bad, bad]);
+    await later.clock.advance(40_000);
+    assert.deepEqual(later.names(), ["a-n1"]);
+  });
+}
+
+test("[4.6] an empty answer is a source without pods", async () => {
+  const { names } = await start([""]);
+  assert.deepEqual(names(), []);
+});
+
+test("[4.6] failures are told four times and then quietly, and so is that it works again", async () => {
+  const { clock, log } = await start([0, 0, 0, 0, 0, 0, JSON.stringify(pod("a"))]);
+  await clock.advance(120_000);
+  const levels = log.lines.map((line) => line.slice(0, 1));
+  assert.deepEqual(levels, ["0", "0", "0", "0", "4", "4", "0"]);
+  assert.match(log.lines.at(-1) ?? "", /Successfully read pods from URL/);
+});
+
+test("before the runtime is listed the source is unseen; then its pods come without another change", async () => {
+  const { clock, names, listing, stop, ended } = await start([JSON.stringify(pod("a"))], false);
+  await clock.advance(50_000);
+  assert.equal(names(), "unseen");
+  listing.set([]);
+  await clock.advance(0);
+  assert.deepEqual(names(), ["a-n1"]);
+  stop.abort(new Error("shutdown"));
+  await ended;
+  assert.equal(clock.timersPending, 0);
+});

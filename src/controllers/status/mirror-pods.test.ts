@@ -1,0 +1,152 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
+import type { DesiredPod, DesiredPods } from "../../domain/pod/desired-pod.ts";
+import { CONFIG_HASH, CONFIG_MIRROR } from "../../domain/pod/pod-identity.ts";
+import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
+import type { ApiObject, DeleteOptions, ObjectName, Resource } from "../../ports/api-server.ts";
+import { runMirrorPods } from "./mirror-pods.ts";
+
+const node: OwnNode = { kind: "present", node: { metadata: { name: "n1", uid: "node-uid" } } };
+
+const staticPod = (name: string, hash: string): DesiredPod => {
+  const pod: Pod = { metadata: { name, namespace: "ns", uid: hash, annotations: { [CONFIG_HASH]: hash } } };
+  return { uid: hash, source: "file", pod, given: pod, firstSeenWallMs: 0 };
+};
+
+/** A server that keeps mirrors by name; the test decides when the watch shows them. */
+class MirrorServer {
+  readonly calls: string[] = [];
+  readonly pods = new Map<string, Pod>();
+  trouble: ((call: string) => Error | undefined) | undefined;
+  #made = 0;
+
+  async create<T extends ApiObject>(_resource: Resource<T>, object: T): Promise<T> {
+    const name = object.metadata?.name ?? "";
+    await this.#call(`create ${name}`);
+    if (this.pods.has(name)) throw new ApiError("POST", 409, "AlreadyExists", name);
+    this.#made += 1;
+    const pod = object as unknown as Pod;
+    this.pods.set(name, { ...pod, metadata: { ...pod.metadata, uid: `mirror-${this.#made}` } });
+    return object;
+  }
+
+  async delete(_resource: Resource<ApiObject>, { name }: ObjectName, options: DeleteOptions): Promise<void> {
+    await this.#call(`delete ${name} ${options.preconditions?.uid} grace ${options.gracePeriodSeconds}`);
+    if (this.pods.get(name)?.metadata?.uid !== options.preconditions?.uid)
+      throw new ApiError("DELETE", 409, "Conflict", name);
+    this.pods.delete(name);
+  }
+
+  async #call(call: string): Promise<void> {
+    this.calls.push(call);
+    const trouble = this.trouble?.(call);
+    if (trouble !== undefined) throw trouble;
+    await Promise.resolve();
+  }
+}
+
+function start(pods: readonly DesiredPod[], of: OwnNode = node, trouble?: (call: string) => Error | undefined) {
+  const clock = new ManualClock();
+  const api = new MirrorServer();
+  api.trouble = trouble;
+  const view = (mirrors: readonly Pod[], wanted = pods): DesiredPods => ({
+    pods: new Map(wanted.map((pod) => [pod.uid, pod])),
+    mirrors: new Map(mirrors.map((mirror) => [`${mirror.metadata?.name}_ns`, mirror])),
+    mirrorsSeen: true,
+    sourcesReady: true,
+  });
+  const desiredPods = new LatestCell(view([]));
+  const ownNode = new LatestCell<OwnNode>(of);
+  const endingPods = new LatestCell<ReadonlySet<string>>(new Set());
+  const stop = new AbortController();
+  const random = { fraction: () => 0.5, uuid: () => "" };
+  const ended = runMirrorPods({ api, clock, random, log: keptLog(), desiredPods, ownNode, endingPods }, stop.signal);
+  /** What a watch does: it brings the server's state to the node. */
+  const show = async (wanted = pods) => {
+    desiredPods.set(view([...api.pods.values()], wanted));
+    await clock.advance(0);
+  };
+  return { clock, api, desiredPods, ownNode, stop, ended, show };
+}
+
+test("[4.8] a static pod gets its mirror once, and quiet is kept until the watch shows it and after", async () => {
+  const { clock, api, show } = start([staticPod("a", "h1"), staticPod("b", "h2")]);
+  await clock.advance(5000);
+  assert.deepEqual(api.calls, ["create a", "create b"]);
+  await show();
+  await clock.advance(600_000);
+  assert.deepEqual(api.calls.length, 2);
+  assert.equal(api.pods.get("a")?.metadata?.annotations?.[CONFIG_MIRROR], "h1");
+});
+
+test("[4.8] a mirror deleted by hand comes back", async () => {
+  const { clock, api, show } = start([staticPod("a", "h1")]);
+  await clock.advance(0);
+  await show();
+  api.pods.clear();
+  await show();
+  assert.deepEqual(api.calls, ["create a", "create a"]);
+});
+
+test("[4.8] [27.4.4] a changed static pod: the mirror is deleted by UID with no grace, then made anew", async () => {
+  const { clock, api, show } = start([staticPod("a", "h1")]);
+  await clock.advance(0);
+  await show();
+  const changed = [staticPod("a", "h2")];
+  await show(changed);
+  await show(changed);
+  await show(changed);
+  assert.deepEqual(api.calls, ["create a", "delete a mirror-1 grace 0", "create a"]);
+  assert.equal(api.pods.get("a")?.metadata?.annotations?.[CONFIG_MIRROR], "h2");
+});
+
+test("[4.10] mirrors are made as soon as the Node is known", async () => {
+  const { clock, api, ownNode } = start([staticPod("a", "h1")], { kind: "unknown" });
+  await clock.advance(60_000);
+  assert.deepEqual(api.calls, []);
+  ownNode.set(node);
+  await clock.advance(0);
+  assert.deepEqual(api.calls, ["create a"]);
+});
+
+test("a failed create is tried again, later and later, and does not hold up the others", async () => {
+  const down = (call: string) => (call === "create a" ? new ApiUnreachableError("POST", "reset", false) : undefined);
+  const { clock, api } = start([staticPod("a", "h1"), staticPod("b", "h2")], node, down);
+  await clock.advance(499);
+  assert.deepEqual(api.calls, ["create a", "create b"]);
+  await clock.advance(1);
+  assert.equal(api.calls.length, 3);
+  await clock.advance(3000);
+  assert.deepEqual(api.calls.filter((call) => call === "create a").length, 4);
+});
+
+test("what the watch does not show within ten seconds is done again", async () => {
+  const { clock, api } = start([staticPod("a", "h1")]);
+  await clock.advance(0);
+  api.pods.clear();
+  await clock.advance(10_000);
+  assert.deepEqual(api.calls, ["create a", "create a"]);
+});
+
+test("a mirror that another has replaced meanwhile is left to the next look", async () => {
+  const { clock, api, show } = start([]);
+  api.pods.set("a", { metadata: { name: "a", namespace: "ns", uid: "old", annotations: { [CONFIG_MIRROR]: "x" } } });
+  await show();
+  assert.deepEqual([api.calls, api.pods.size], [["delete a old grace 0"], 0]);
+  api.pods.set("a", { metadata: { name: "a", namespace: "ns", uid: "new" } });
+  await clock.advance(60_000);
+  assert.equal(api.pods.get("a")?.metadata?.uid, "new");
+});
+
+test("it ends with its signal when its last call has", async () => {
+  const { clock, stop, ended } = start([staticPod("a", "h1")]);
+  await clock.advance(0);
+  stop.abort(new Error("shutdown"));
+  await ended;
+  assert.equal(clock.timersPending, 0);
+});

@@ -1,0 +1,144 @@
+/**
+ * Keeps the mirrors of static pods at the API server as planned: one action at a time per pod, those of different pods side by side.
+ * What failed is tried again later and later; what was done is not done again before the watch has shown it.
+ */
+
+import { pods } from "../../api/resources.ts";
+import { backoffMs } from "../../base/backoff.ts";
+import { changedWithin } from "../../concurrency/changed-within.ts";
+import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
+import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
+import { type MirrorAction, planMirrors } from "../../domain/pod/mirror-plan.ts";
+import { isConflict, isNotFound } from "../../ports/api-error.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+
+export interface MirrorPodsParts {
+  readonly api: Pick<ApiServer, "create" | "delete">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly desiredPods: Latest<DesiredPods>;
+  readonly ownNode: Latest<OwnNode>;
+  /** Full names of static pods that are being ended. */
+  readonly endingPods: Latest<ReadonlySet<string>>;
+}
+
+const BACKOFF = { firstMs: 500, maxMs: 30_000 };
+/** How long the watch may take to show what we did, before we look at it as not done. */
+const SHOWN_WITHIN_MS = 10_000;
+
+/** Why nothing is done for a name just now. */
+type Hold =
+  | { readonly kind: "busy" }
+  | { readonly kind: "failed"; readonly failures: number; readonly untilMs: number }
+  | { readonly kind: "done"; readonly uidBefore: string | undefined; readonly untilMs: number };
+
+export async function runMirrorPods(parts: MirrorPodsParts, shutdown: AbortSignal): Promise<void> {
+  const keeper = new MirrorKeeper(parts, shutdown);
+  while (!shutdown.aborted) {
+    const cells = [parts.desiredPods, parts.ownNode, parts.endingPods, keeper.turns];
+    const seen = cells.map((cell) => ({ cell, seen: cell.version }));
+    const waitMs = keeper.start();
+    try {
+      await changedWithin(parts.clock, seen, waitMs, shutdown);
+    } catch (error) {
+      if (!shutdown.aborted) throw error;
+    }
+  }
+  await keeper.idle();
+}
+
+class MirrorKeeper {
+  /** Counts the turns that ended. */
+  readonly turns = new LatestCell(0);
+  readonly #parts: MirrorPodsParts;
+  readonly #shutdown: AbortSignal;
+  readonly #holds = new Map<string, Hold>();
+  readonly #running = new Set<Promise<void>>();
+
+  constructor(parts: MirrorPodsParts, shutdown: AbortSignal) {
+    this.#parts = parts;
+    this.#shutdown = shutdown;
+  }
+
+  /** Starts what is due and answers with how long to wait for what is not. */
+  start(): number {
+    const { desiredPods, ownNode, endingPods, clock } = this.#parts;
+    const actions = planMirrors(desiredPods.value, ownNode.value, endingPods.value);
+    const planned = new Set(actions.map(({ fullName }) => fullName));
+    for (const [name, hold] of this.#holds) if (!planned.has(name) && hold.kind !== "busy") this.#holds.delete(name);
+    const nowMs = clock.monotonicMs();
+    let waitMs = Number.POSITIVE_INFINITY;
+    for (const action of actions) {
+      const leftMs = this.#heldMs(action.fullName, nowMs);
+      if (leftMs <= 0) this.#turn(action);
+      else waitMs = Math.min(waitMs, leftMs);
+    }
+    return waitMs;
+  }
+
+  async idle(): Promise<void> {
+    await Promise.all(this.#running);
+  }
+
+  #heldMs(fullName: string, nowMs: number): number {
+    const hold = this.#holds.get(fullName);
+    if (hold === undefined) return 0;
+    if (hold.kind === "busy") return Number.POSITIVE_INFINITY;
+    if (hold.kind === "done" && hold.uidBefore !== this.#mirrorUid(fullName)) return 0;
+    return hold.untilMs - nowMs;
+  }
+
+  #mirrorUid(fullName: string): string | undefined {
+    return this.#parts.desiredPods.value.mirrors.get(fullName)?.metadata?.uid;
+  }
+
+  #turn(action: MirrorAction): void {
+    const { fullName } = action;
+    const before = this.#holds.get(fullName);
+    const failures = before?.kind === "failed" ? before.failures : 0;
+    this.#holds.set(fullName, { kind: "busy" });
+    const turn = this.#do(action, failures).then((hold) => {
+      this.#holds.set(fullName, hold);
+      this.#running.delete(turn);
+      this.turns.set(this.turns.value + 1);
+    });
+    this.#running.add(turn);
+  }
+
+  async #do(action: MirrorAction, failures: number): Promise<Hold> {
+    const { clock, random, log } = this.#parts;
+    const { kind, fullName } = action;
+    const uidBefore = this.#mirrorUid(fullName);
+    try {
+      await this.#call(action);
+      const why = action.kind === "delete" ? { why: action.why } : {};
+      log.info(2, kind === "create" ? "Created a mirror pod" : "Deleted a mirror pod", { pod: fullName, ...why });
+      return { kind: "done", uidBefore, untilMs: clock.monotonicMs() + SHOWN_WITHIN_MS };
+    } catch (error) {
+      if (!this.#shutdown.aborted) log.error(`Unable to ${kind} a mirror pod`, error, { pod: fullName });
+      const waitMs = backoffMs(BACKOFF, failures + 1, random.fraction());
+      return { kind: "failed", failures: failures + 1, untilMs: clock.monotonicMs() + waitMs };
+    }
+  }
+
+  async #call(action: MirrorAction): Promise<void> {
+    const { api } = this.#parts;
+    if (action.kind === "create") {
+      await api.create(pods, action.mirror, this.#shutdown);
+      return;
+    }
+    const { namespace, name, uid } = action;
+    try {
+      const options = { gracePeriodSeconds: 0, preconditions: { uid } };
+      await api.delete(pods, { namespace, name }, options, this.#shutdown);
+    } catch (error) {
+      // Gone already, or another of that name: the watch will tell which.
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+    }
+  }
+}

@@ -1,0 +1,100 @@
+/** An event as it was told, before anyone decides whether and how it is written. */
+import type { Event, ObjectReference, Pod } from "../../api/gen/core-v1.ts";
+import { dnsSubdomainTroubles } from "../../base/names.ts";
+import { apiTime } from "../../base/timestamp.ts";
+
+export interface RecordedEvent {
+  readonly subject: EventedObject;
+  readonly type: "Normal" | "Warning";
+  readonly reason: string;
+  readonly message: string;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly wallMs: number;
+}
+
+/** The same as the port's EventSubject, which this layer cannot name. */
+export interface EventedObject {
+  readonly kind: "Pod" | "Node";
+  readonly name: string;
+  readonly namespace: string;
+  readonly uid: string;
+  readonly resourceVersion?: string;
+  readonly fieldPath?: string;
+}
+
+export function podSubject(pod: Pod, fieldPath?: string): EventedObject {
+  const { name = "", namespace = "", uid = "", resourceVersion } = pod.metadata ?? {};
+  return {
+    kind: "Pod",
+    name,
+    namespace,
+    uid,
+    ...(resourceVersion === undefined ? {} : { resourceVersion }),
+    ...(fieldPath === undefined ? {} : { fieldPath }),
+  };
+}
+
+/** Without a UID, which older kubelets filled with the node's name and controllers do not look for. */
+export const nodeSubject = (name: string): EventedObject => ({ kind: "Node", name, namespace: "", uid: "" });
+
+/** Who tells it: the same in every event of one agent. */
+export interface Reporter {
+  readonly component: string;
+  readonly host: string;
+}
+
+/** "name.hex", or `spare` where that is no name for an object. */
+export function eventName(objectName: string, wallNs: bigint, spare: string): string {
+  const name = `${objectName}.${wallNs.toString(16)}`;
+  return dnsSubdomainTroubles(name).length === 0 ? name : spare;
+}
+
+export interface Counted {
+  readonly name: string;
+  readonly count: number;
+  readonly firstWallMs: number;
+  readonly lastWallMs: number;
+  readonly message: string;
+}
+
+/** The object to create. Events of the node are kept in the default namespace, as it has none. */
+export function eventObject(event: RecordedEvent, counted: Counted, reporter: Reporter): Event {
+  const { subject, type, reason, annotations } = event;
+  const involvedObject: ObjectReference = {
+    kind: subject.kind,
+    apiVersion: "v1",
+    name: subject.name,
+    ...(subject.namespace === "" ? {} : { namespace: subject.namespace }),
+    ...(subject.uid === "" ? {} : { uid: subject.uid }),
+    ...(subject.resourceVersion === undefined ? {} : { resourceVersion: subject.resourceVersion }),
+    ...(subject.fieldPath === undefined ? {} : { fieldPath: subject.fieldPath }),
+  };
+  return {
+    apiVersion: "v1",
+    kind: "Event",
+    metadata: {
+      name: counted.name,
+      namespace: namespaceOf(subject),
+      ...(annotations === undefined ? {} : { annotations }),
+    },
+    involvedObject,
+    type,
+    reason,
+    message: counted.message,
+    count: counted.count,
+    firstTimestamp: apiTime(counted.firstWallMs),
+    lastTimestamp: apiTime(counted.lastWallMs),
+    source: { component: reporter.component, host: reporter.host },
+    reportingComponent: reporter.component,
+    reportingInstance: reporter.host,
+  };
+}
+
+/** What changes when the same happens again. */
+export const eventPatch = ({ count, lastWallMs, message }: Counted) => ({
+  count,
+  lastTimestamp: apiTime(lastWallMs),
+  message,
+});
+
+export const namespaceOf = ({ namespace }: EventedObject) => (namespace === "" ? "default" : namespace);

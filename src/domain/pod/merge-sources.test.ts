@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { noPods, type SourceState } from "./desired-pod.ts";
+import { mergeSources } from "./merge-sources.ts";
+import { CONFIG_MIRROR, type PodSource } from "./pod-identity.ts";
+
+const pod = (name: string, uid = `uid-${name}`, annotations: Record<string, string> = {}): Pod => ({
+  metadata: { name, namespace: "ns", uid, annotations },
+});
+const seen = (...pods: readonly Pod[]): SourceState => ({ kind: "seen", pods });
+const unseen: SourceState = { kind: "unseen" };
+const sources = (states: Partial<Record<PodSource, SourceState>>) =>
+  new Map(Object.entries(states) as [PodSource, SourceState][]);
+const NOW = Date.UTC(2026, 10, 15, 6, 7, 8, 120);
+
+test("[4.2] a pod gets its source and the moment it was first seen, which stays while it stays", () => {
+  const first = mergeSources(sources({ api: seen(pod("a")) }), noPods, NOW).desired;
+  assert.deepEqual(first.pods.get("uid-a")?.pod.metadata?.annotations, {
+    "kubernetes.io/config.source": "api",
+    "kubernetes.io/config.seen": "2026-11-15T06:07:08.12Z",
+  });
+  const changed = { ...pod("a"), spec: { containers: [] } };
+  const second = mergeSources(sources({ api: seen(changed) }), first, NOW + 60_000).desired.pods.get("uid-a");
+  assert.equal(second?.firstSeenWallMs, NOW);
+  assert.equal(second.pod.metadata?.annotations?.["kubernetes.io/config.seen"], "2026-11-15T06:07:08.12Z");
+  assert.deepEqual(second.pod.spec, { containers: [] });
+  assert.equal(second.given, changed);
+});
+
+test("[4.2] a whole second is written without a fraction", () => {
+  const { desired } = mergeSources(sources({ file: seen(pod("a")) }), noPods, Date.UTC(2026, 0, 1));
+  const annotations = desired.pods.get("uid-a")?.pod.metadata?.annotations;
+  assert.equal(annotations?.["kubernetes.io/config.seen"], "2026-01-01T00:00:00Z");
+});
+
+test("a pod that its source gives unchanged is the same value as before", () => {
+  const given = pod("a");
+  const first = mergeSources(sources({ api: seen(given) }), noPods, NOW).desired;
+  const second = mergeSources(sources({ api: seen(given, pod("b")) }), first, NOW + 1).desired;
+  assert.equal(second.pods.get("uid-a"), first.pods.get("uid-a"));
+});
+
+test("[4.3] the second pod of one name in one source is refused, and the message names it, its source and why", () => {
+  const { desired, refusals } = mergeSources(sources({ file: seen(pod("a", "1"), pod("a", "2")) }), noPods, NOW);
+  assert.deepEqual([...desired.pods.keys()], ["1"]);
+  assert.deepEqual(
+    refusals.map(({ message }) => message),
+    ['Error validating pod a_ns(2) from file due to duplicate pod name "a", ignoring'],
+  );
+});
+
+test("[4.3] one name in two sources is two pods, but one UID is one", () => {
+  const two = mergeSources(sources({ file: seen(pod("a", "1")), api: seen(pod("a", "2")) }), noPods, NOW);
+  assert.deepEqual([...two.desired.pods.keys()], ["1", "2"]);
+  const one = mergeSources(sources({ file: seen(pod("a", "1")), api: seen(pod("b", "1")) }), noPods, NOW);
+  assert.deepEqual(
+    [...one.desired.pods.values()].map(({ source }) => source),
+    ["file"],
+  );
+  assert.match(one.refusals[0]?.message ?? "", /due to duplicate pod UID "1"/);
+});
+
+test("[4.8] mirrors of the API are set apart by full name; the same annotation in a file makes none", () => {
+  const mirror = pod("m", "1", { [CONFIG_MIRROR]: "hash" });
+  const { desired } = mergeSources(
+    sources({ file: seen({ ...mirror, metadata: { ...mirror.metadata, uid: "2" } }), api: seen(mirror) }),
+    noPods,
+    NOW,
+  );
+  assert.deepEqual([[...desired.mirrors.keys()], [...desired.pods.keys()]], [["m_ns"], ["2"]]);
+});
+
+test("[4.9] until every source has spoken nothing disappears; then it does", () => {
+  const first = mergeSources(sources({ file: seen(pod("a")), api: unseen }), noPods, NOW).desired;
+  assert.equal(first.sourcesReady, false);
+  const second = mergeSources(sources({ file: seen(), api: unseen }), first, NOW).desired;
+  assert.deepEqual([[...second.pods.keys()], second.sourcesReady], [["uid-a"], false]);
+  const third = mergeSources(sources({ file: seen(), api: seen() }), second, NOW).desired;
+  assert.deepEqual([[...third.pods.keys()], third.sourcesReady, third.mirrorsSeen], [[], true, true]);
+});
+
+test("[4.9] a node without an API server is ready without it, and knows of no mirrors", () => {
+  const { desired } = mergeSources(sources({ file: seen() }), noPods, NOW);
+  assert.deepEqual([desired.sourcesReady, desired.mirrorsSeen], [true, false]);
+});
+
+test("[4.1] another UID under the same name is the old one removed and a new one added, with its own first sight", () => {
+  const first = mergeSources(sources({ api: seen(pod("a", "1")) }), noPods, NOW).desired;
+  const { desired, refusals } = mergeSources(sources({ api: seen(pod("a", "2")) }), first, NOW + 5);
+  assert.deepEqual(
+    [...desired.pods.values()].map(({ uid, firstSeenWallMs }) => [uid, firstSeenWallMs]),
+    [["2", NOW + 5]],
+  );
+  assert.deepEqual(refusals, []);
+});

@@ -1,0 +1,79 @@
+/**
+ * Merges what the sources say into the set of desired pods. A pod keeps the moment it was first seen for as long as it is there; one
+ * that a source no longer names stays until all sources have spoken; a second pod of one name in one source is refused.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { DesiredPod, DesiredPods, SourceState } from "./desired-pod.ts";
+import { CONFIG_SEEN, CONFIG_SOURCE, fullNameOf, isMirrorPod, type PodSource } from "./pod-identity.ts";
+import { describePod, podNameOfObject } from "./pod-names.ts";
+
+export interface Refusal {
+  readonly pod: Pod;
+  readonly source: PodSource;
+  readonly message: string;
+}
+
+export interface Merged {
+  readonly desired: DesiredPods;
+  /** All that are refused now, whether or not they were before. */
+  readonly refusals: readonly Refusal[];
+}
+
+export function mergeSources(
+  sources: ReadonlyMap<PodSource, SourceState>,
+  before: DesiredPods,
+  wallMs: number,
+): Merged {
+  const pods = new Map<string, DesiredPod>();
+  const mirrors = new Map<string, Pod>();
+  const refusals: Refusal[] = [];
+  for (const [source, state] of sources) {
+    if (state.kind === "unseen") continue;
+    const names = new Set<string>();
+    for (const pod of state.pods) {
+      const fullName = fullNameOf(pod);
+      if (source === "api" && isMirrorPod(pod)) {
+        mirrors.set(fullName, pod);
+        continue;
+      }
+      const uid = pod.metadata?.uid ?? "";
+      const trouble = names.has(fullName)
+        ? `pod name ${JSON.stringify(pod.metadata?.name ?? "")}`
+        : pods.has(uid)
+          ? `pod UID ${JSON.stringify(uid)}`
+          : undefined;
+      if (trouble !== undefined) {
+        const message = `Error validating pod ${describePod(podNameOfObject(pod))} from ${source} due to duplicate ${trouble}, ignoring`;
+        refusals.push({ pod, source, message });
+        continue;
+      }
+      names.add(fullName);
+      pods.set(uid, desiredPod(uid, source, pod, before.pods.get(uid), wallMs));
+    }
+  }
+  const sourcesReady = [...sources.values()].every(({ kind }) => kind === "seen");
+  if (!sourcesReady) for (const [uid, pod] of before.pods) if (!pods.has(uid)) pods.set(uid, pod);
+  const mirrorsSeen = sources.get("api")?.kind === "seen";
+  return { desired: { pods, mirrors, mirrorsSeen, sourcesReady }, refusals };
+}
+
+function desiredPod(
+  uid: string,
+  source: PodSource,
+  given: Pod,
+  before: DesiredPod | undefined,
+  wallMs: number,
+): DesiredPod {
+  if (before?.given === given && before.source === source) return before;
+  const firstSeenWallMs = before?.firstSeenWallMs ?? wallMs;
+  const annotations = {
+    ...given.metadata?.annotations,
+    [CONFIG_SOURCE]: source,
+    [CONFIG_SEEN]: rfc3339(firstSeenWallMs),
+  };
+  const pod = { ...given, metadata: { ...given.metadata, annotations } };
+  return { uid, source, pod, given, firstSeenWallMs };
+}
+
+/** With as many digits below the second as there are, and none when there are none. */
+const rfc3339 = (wallMs: number) => new Date(wallMs).toISOString().replace(/\.?0+Z$/, "Z");

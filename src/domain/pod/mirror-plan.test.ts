@@ -1,0 +1,111 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { OwnNode } from "../node/own-node.ts";
+import type { DesiredPod, DesiredPods } from "./desired-pod.ts";
+import { mirrorOf, planMirrors } from "./mirror-plan.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE } from "./pod-identity.ts";
+
+const node: OwnNode = { kind: "present", node: { metadata: { name: "n1", uid: "node-uid" } } };
+const leaving: OwnNode = {
+  kind: "present",
+  node: { metadata: { ...node.node.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } },
+};
+
+const staticPod = (hash: string, uid = hash): DesiredPod => {
+  const annotations = { [CONFIG_HASH]: hash, [CONFIG_SOURCE]: "file", [CONFIG_SEEN]: "2026-01-01T00:00:00Z" };
+  const metadata = { name: "web-n1", namespace: "default", uid, annotations, labels: { a: "b" } };
+  const pod: Pod = { metadata, spec: { containers: [], nodeName: "n1" }, status: { phase: "Pending" } };
+  return { uid, source: "file", pod, given: pod, firstSeenWallMs: 0 };
+};
+const mirror = (hash: string, deletionTimestamp?: string): Pod => ({
+  metadata: {
+    name: "web-n1",
+    namespace: "default",
+    uid: "mirror-uid",
+    annotations: { [CONFIG_MIRROR]: hash },
+    ...(deletionTimestamp === undefined ? {} : { deletionTimestamp }),
+  },
+});
+
+const desired = (
+  pods: readonly DesiredPod[],
+  mirrors: readonly Pod[],
+  more: Partial<DesiredPods> = {},
+): DesiredPods => ({
+  pods: new Map(pods.map((pod) => [pod.uid, pod])),
+  mirrors: new Map(mirrors.map((one) => ["web-n1_default", one])),
+  mirrorsSeen: true,
+  sourcesReady: true,
+  ...more,
+});
+
+const plan = (world: DesiredPods, of: OwnNode = node, ending: readonly string[] = []) =>
+  planMirrors(world, of, new Set(ending)).map((action) =>
+    action.kind === "delete" ? `delete ${action.uid}: ${action.why}` : "create",
+  );
+
+const one = staticPod("h1");
+const away = { mirrorsSeen: false };
+const early = { sourcesReady: false };
+const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+  ["[4.8] a static pod without a mirror gets one", plan(desired([one], [])), ["create"]],
+  ["[4.8] a mirror of the same hash stays", plan(desired([one], [mirror("h1")])), []],
+  [
+    "[4.8] [27.4.4] a mirror of another hash goes",
+    plan(desired([one], [mirror("h0")])),
+    ["delete mirror-uid: the static pod has changed"],
+  ],
+  [
+    "[4.8] a mirror that somebody deletes goes for good, to be made anew",
+    plan(desired([one], [mirror("h1", "2026-01-01T00:00:00Z")])),
+    ["delete mirror-uid: somebody deleted it and the static pod stays"],
+  ],
+  [
+    "[4.8] a mirror without a static pod goes",
+    plan(desired([], [mirror("h1")])),
+    ["delete mirror-uid: the static pod is gone"],
+  ],
+  ["[4.8] but not before all sources have spoken", plan(desired([], [mirror("h1")], early)), []],
+  ["[4.8] and not while the static pod still ends", plan(desired([], [mirror("h1")]), node, ["web-n1_default"]), []],
+  ["[4.8] a static pod gets its mirror before all sources have spoken", plan(desired([one], [], early)), ["create"]],
+  ["[4.8] nothing is done before the API server has said which mirrors there are", plan(desired([one], [], away)), []],
+  [
+    "[4.8] of two static pods of one name the later is mirrored",
+    plan(desired([staticPod("h0"), one], [mirror("h1")])),
+    [],
+  ],
+  ["[4.10] no Node known, no mirror", plan(desired([one], []), { kind: "unknown" }), []],
+  ["[4.10] a Node on its way out gets no mirror", plan(desired([one], []), leaving), []],
+  [
+    "[4.10] a wrong mirror is deleted without a Node too",
+    plan(desired([one], [mirror("h0")]), { kind: "unknown" }),
+    ["delete mirror-uid: the static pod has changed"],
+  ],
+];
+for (const [name, actions, wanted] of cases) test(name, () => assert.deepEqual(actions, wanted));
+
+test("[4.8] a mirror is the static pod with its hash, owned by the Node, and without what only the server gives", () => {
+  assert.deepEqual(mirrorOf(one.pod, { name: "n1", uid: "node-uid" }), {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: {
+      name: "web-n1",
+      namespace: "default",
+      labels: { a: "b" },
+      annotations: {
+        [CONFIG_HASH]: "h1",
+        [CONFIG_SOURCE]: "file",
+        [CONFIG_SEEN]: "2026-01-01T00:00:00Z",
+        [CONFIG_MIRROR]: "h1",
+      },
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: "n1", uid: "node-uid", controller: true }],
+    },
+    spec: { containers: [], nodeName: "n1" },
+  });
+});
+
+test("[4.8] pods of the API are not mirrored", () => {
+  const api: DesiredPod = { ...one, source: "api" };
+  assert.deepEqual(planMirrors(desired([api], []), node, new Set()), []);
+});

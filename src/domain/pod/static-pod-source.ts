@@ -1,0 +1,90 @@
+/**
+ * From a manifest to the pod that this node runs: named after the node, bound to it, with defaults, refused where it cannot stand
+ * without an API server. Its UID is left open: that depends on what is already running (static-pod-uid.ts).
+ */
+import type { Pod, Toleration } from "../../api/gen/core-v1.ts";
+import { canonicalJson } from "../../base/canonical-json.ts";
+import { fnv1a128 } from "../../base/fnv.ts";
+import { utf8Bytes } from "../../base/utf8.ts";
+import { decodePod } from "./decode-pod.ts";
+import { CONFIG_HASH } from "./pod-identity.ts";
+import { defaultPod } from "./static-pod-defaults.ts";
+import { apiReferenceOf } from "./static-pod-references.ts";
+import { podErrors } from "./static-pod-validation.ts";
+
+export type ManifestOrigin =
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "http"; readonly url: string };
+
+/** A manifest that may run here. */
+export interface StaticManifest {
+  readonly origin: ManifestOrigin;
+  /** Complete but for metadata.uid and the annotation of its hash, unless the manifest itself has a UID. */
+  readonly pod: Pod;
+  /** Of what the manifest says, not of how it is written or what we fill in: it outlives new defaults. */
+  readonly contentHash: string;
+  /** The UID it has where nothing speaks for another: 32 hexadecimal digits. */
+  readonly ownUid: string;
+}
+
+export type PreparedManifest =
+  | { readonly kind: "ok"; readonly manifest: StaticManifest }
+  | { readonly kind: "refused"; readonly reason: string };
+
+/** 32 hexadecimal digits. */
+const hashOf = (text: string) => fnv1a128(utf8Bytes(text)).toString(16).padStart(32, "0");
+
+export const originText = (origin: ManifestOrigin) =>
+  origin.kind === "file" ? `file:${origin.path}` : `url:${origin.url}`;
+
+export function prepareManifest(parsed: unknown, origin: ManifestOrigin, nodeName: string): PreparedManifest {
+  const decoded = decodePod(parsed);
+  if (decoded.kind === "refused") return decoded;
+  const { status: _, ...stated } = decoded.value;
+  const name = stated.metadata?.name ?? "";
+  if (name === "") return { kind: "refused", reason: "invalid pod: name is needed for the pod" };
+  const contentHash = hashOf(canonicalJson(stated));
+  // A file is of one node; a URL serves many, and gives each the same pod.
+  const owner = origin.kind === "file" ? `host:${nodeName}` : "";
+  const pod = placed(defaultPod(stated), origin, nodeName);
+  const errors = podErrors(pod);
+  if (errors.length > 0) return { kind: "refused", reason: `invalid pod: [${errors.join(" ")}]` };
+  const reference = apiReferenceOf(pod);
+  if (reference !== undefined) return { kind: "refused", reason: `static pods may not reference ${reference}` };
+  const ownUid = hashOf(`${contentHash}${owner}${originText(origin)}`);
+  return { kind: "ok", manifest: { origin, pod, contentHash, ownUid } };
+}
+
+function placed(pod: Pod, origin: ManifestOrigin, nodeName: string): Pod {
+  const spec = pod.spec ?? { containers: [] };
+  return {
+    ...pod,
+    metadata: {
+      ...pod.metadata,
+      name: `${pod.metadata?.name ?? ""}-${nodeName.toLowerCase()}`,
+      namespace: pod.metadata?.namespace || "default",
+    },
+    spec: {
+      ...spec,
+      nodeName,
+      ...(origin.kind === "file" ? { tolerations: tolerant(spec.tolerations ?? []) } : {}),
+    },
+    status: { phase: "Pending" },
+  };
+}
+
+const EVICTED_BY_NOBODY: Toleration = { operator: "Exists", effect: "NoExecute" };
+
+/** No taint of the node drives a pod out that only the node itself runs. */
+function tolerant(tolerations: readonly Toleration[]): readonly Toleration[] {
+  const isSame = ({ key = "", operator, value = "", effect }: Toleration) =>
+    key === "" && operator === "Exists" && value === "" && effect === "NoExecute";
+  if (!tolerations.some(isSame)) return [...tolerations, EVICTED_BY_NOBODY];
+  return tolerations.map((toleration) => (isSame(toleration) ? EVICTED_BY_NOBODY : toleration));
+}
+
+/** The manifest with its UID: the pod as the other loops know it. */
+export function identified({ pod }: StaticManifest, uid: string, configHash: string): Pod {
+  const annotations = { ...pod.metadata?.annotations, [CONFIG_HASH]: configHash };
+  return { ...pod, metadata: { ...pod.metadata, uid, annotations } };
+}

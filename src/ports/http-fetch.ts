@@ -1,0 +1,25 @@
+/** Fetches a document by plain HTTP or HTTPS, for the one thing that is configured by URL: static pods. Follows redirects. */
+export class HttpFetchError extends Error {
+  override readonly name = "HttpFetchError";
+  constructor(url: string, detail: string, options?: ErrorOptions) {
+    super(`GET ${url}: ${detail}`, options);
+  }
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly body: Uint8Array;
+}
+
+export interface HttpFetch {
+  /** Rejects with an `HttpFetchError` when there is no answer in time or it is larger than `bytesMax`; any status is an answer. */
+  get(
+    url: string,
+    options: {
+      readonly headers: Readonly<Record<string, readonly string[]>>;
+      readonly limitMs: number;
+      readonly bytesMax: number;
+    },
+    signal: AbortSignal,
+  ): Promise<HttpAnswer>;
+}
