@@ -3,6 +3,7 @@ import { accepted, field, path, pointer, refused, supported, warned } from "./fi
 import { minutes, seconds } from "./units.ts";
 
 const server = warned("the server on port 10250");
+const unbuffered = accepted("each line is written when it is said");
 const dns = warned("DNS of pods");
 
 export const nodeFields = {
@@ -44,7 +45,7 @@ export const nodeFields = {
   "tracing.endpoint": field("string", undefined, "", warned("tracing"), pointer),
   "tracing.samplingRatePerMillion": field("int32", undefined, "", warned("tracing"), pointer),
   "logging.format": field("string", "text", "logging-format", supported),
-  "logging.flushFrequency": field("durationOrNs", seconds(5), "log-flush-frequency", supported),
+  "logging.flushFrequency": field("durationOrNs", seconds(5), "log-flush-frequency", unbuffered),
   "logging.verbosity": field("uint32", 0, "v", supported),
   "logging.vmodule": field("moduleVerbosities", undefined, "vmodule", supported),
   "logging.options.text.splitStream": field("bool", false, "log-text-split-stream", supported),
@@ -52,14 +53,14 @@ export const nodeFields = {
     "quantity",
     { nanos: 0n, format: "DecimalSI" },
     "log-text-info-buffer-size",
-    accepted("each line is written when it is said"),
+    unbuffered,
   ),
   "logging.options.json.splitStream": field("bool", false, "log-json-split-stream", supported),
   "logging.options.json.infoBufferSize": field(
     "quantity",
     { nanos: 0n, format: "DecimalSI" },
     "log-json-info-buffer-size",
-    accepted("each line is written when it is said"),
+    unbuffered,
   ),
   enableServer: field("bool", true, "enable-server", supported, pointer),
   address: field("string", "0.0.0.0", "address", server),
