@@ -25,6 +25,8 @@ export function configCheckCommand(args: readonly string[], io: CommandIo): numb
     return report(loaded, io);
   } catch (error) {
     if (!(error instanceof OptionsFault || error instanceof FileFault)) throw error;
+    const strict = error instanceof OptionsFault ? error.notices.strictFault : undefined;
+    if (strict !== undefined) io.stderr(`warning: read leniently: ${strict}\n`);
     io.stderr(`error: ${error.message}\n`);
     return 1;
   }

@@ -81,7 +81,9 @@ export function requireKind(document: unknown, source: string): asserts document
 }
 
 /** A place in a document for each value; what Go leaves out when it writes JSON is left out. */
-export function encodeConfiguration(values: WrittenConfiguration): Readonly<Record<string, unknown>> {
+export function encodeConfiguration(
+  values: Readonly<Partial<Record<FieldPath, Value | undefined>>>,
+): Readonly<Record<string, unknown>> {
   const root: Record<string, unknown> = { kind: KIND, apiVersion: API_VERSION };
   for (const path of FIELD_PATHS) {
     const value = values[path];

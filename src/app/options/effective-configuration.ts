@@ -6,7 +6,7 @@ import { decodeConfiguration, encodeConfiguration } from "./decode-configuration
 import { DecodeFault, isObject } from "./decode-leaf.ts";
 import { isUnset, LEGACY, withDefaults, withEvictionDefaults } from "./defaults.ts";
 import { type FeatureGates, GateFault, resolveGates } from "./feature-gates.ts";
-import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf, type WrittenConfiguration } from "./fields.ts";
+import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
 import { mergePatch } from "./merge-patch.ts";
 import type { ParsedFlags } from "./parse-flags.ts";
 import type { Value } from "./value-types.ts";
@@ -81,7 +81,7 @@ function withDropIns(
   flagGates: Readonly<Record<string, boolean>>,
   origins: Map<FieldPath, readonly Origin[]>,
 ): Configuration {
-  let document: unknown = encodeConfiguration(base as WrittenConfiguration);
+  let document: unknown = encodeConfiguration(base);
   for (const dropIn of dropIns) {
     document = mergePatch(document, dropIn.document);
     for (const path of FIELD_PATHS) {
