@@ -54,6 +54,7 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
   const closing = new AbortController();
   const pool = new SessionPool({
     url: url.origin,
+    serverName: connection.serverName,
     secureContext: secureContextOf(connection),
     clock,
     connectLimitMs: options.connectLimitMs ?? 10_000,

@@ -4,6 +4,8 @@ import { createSecureContext, type SecureContext } from "node:tls";
 export interface Connection {
   /** "https://host:port", and a path where the server lies behind one. The host must be in the server's certificate. */
   readonly url: string;
+  /** What the server's certificate says, where that is not the host of the URL. */
+  readonly serverName?: string;
   /** PEM bundle: only what these have signed is believed. */
   readonly ca: string;
   readonly credentials: Credentials;

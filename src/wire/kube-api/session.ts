@@ -16,6 +16,7 @@ import { Heartbeat } from "./heartbeat.ts";
 
 export interface SessionOptions {
   readonly url: string;
+  readonly serverName: string | undefined;
   readonly secureContext: SecureContext;
   readonly clock: Clock;
   readonly connectLimitMs: number;
@@ -47,6 +48,7 @@ export class Session {
   constructor(options: SessionOptions) {
     const http2 = connect(options.url, {
       secureContext: options.secureContext,
+      ...(options.serverName === undefined ? {} : { servername: options.serverName }),
       maxSessionMemory: SESSION_MEMORY_MB,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     });

@@ -1,0 +1,70 @@
+/** The kubelet's own command line: the same flags, the same answers, the same exit codes. */
+import type { Log } from "../../ports/log.ts";
+import type { CompiledOptions } from "../options/compiled-options.ts";
+import { type Loaded, loadOptions, type Notices, OptionsFault } from "../options/load-options.ts";
+import { KUBERNETES_VERSION } from "../version.ts";
+import { type CommandIo, firstLog, processLog, type StartKubelet } from "./io.ts";
+import { kubeletUsage } from "./usage.ts";
+
+export async function kubeletCommand(args: readonly string[], io: CommandIo, start: StartKubelet): Promise<number> {
+  const loaded = loadOrSay(args, io);
+  if (loaded === undefined) return 1;
+  switch (loaded.kind) {
+    case "help":
+      io.stdout(kubeletUsage());
+      return 0;
+    case "version":
+      io.stdout(loaded.raw ? rawVersion() : `Kubernetes ${KUBERNETES_VERSION}\n`);
+      return 0;
+    case "options":
+      return run(loaded, io, start);
+  }
+}
+
+function loadOrSay(args: readonly string[], io: CommandIo): Loaded | undefined {
+  try {
+    return loadOptions(args, io.machine());
+  } catch (error) {
+    if (!(error instanceof OptionsFault)) throw error;
+    const log = firstLog(io);
+    say(error.notices, io, log);
+    log.error("command failed", new Error(error.message));
+    return undefined;
+  }
+}
+
+function say({ deprecations, strictFault }: Notices, io: CommandIo, log: Log): void {
+  for (const line of deprecations) io.stderr(`${line}\n`);
+  if (strictFault !== undefined) {
+    log.info(0, "Using lenient decoding as strict decoding failed", { err: strictFault });
+  }
+}
+
+async function run(
+  { options, effective, notices }: Extract<Loaded, { readonly kind: "options" }>,
+  io: CommandIo,
+  start: StartKubelet,
+): Promise<number> {
+  const processWide = processLog(options, io);
+  const log = processWide.of("options");
+  say(notices, io, log);
+  for (const warning of options.warnings) log.info(0, warning);
+  for (const file of effective.skippedDropIns) {
+    log.info(4, "Skipped file in drop-in directory (does not have .conf extension)", { file });
+  }
+  log.info(0, "Kubelet version", { kubeletVersion: KUBERNETES_VERSION });
+  try {
+    return await start(options, processWide);
+  } finally {
+    processWide.flush();
+  }
+}
+
+/** What the program does as long as the agent behind it is not built. */
+export const notBuiltYet: StartKubelet = (_: CompiledOptions, log) => {
+  log.of("kubelet").error("command failed", new Error("this build has no node agent yet: it can only check options"));
+  return Promise.resolve(1);
+};
+
+const rawVersion = () =>
+  `version.Info{Major:"1", Minor:"36", GitVersion:"${KUBERNETES_VERSION}", Platform:"linux/amd64"}\n`;

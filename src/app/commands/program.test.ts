@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { folderOf, HEADER, machine } from "../../../test/support/options.ts";
+import type { CompiledOptions } from "../options/compiled-options.ts";
+import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
+import { runProgram } from "./program.ts";
+
+async function run(name: string, ...args: readonly string[]) {
+  const said = { stdout: "", stderr: "" };
+  const started: CompiledOptions[] = [];
+  const io = {
+    clock: new ManualClock(),
+    pid: 1,
+    machine: () => machine,
+    stdout: (text: string) => void (said.stdout += text),
+    stderr: (text: string) => void (said.stderr += text),
+  };
+  const exitCode = await runProgram({ name, args }, io, (options) => {
+    started.push(options);
+    return Promise.resolve(7);
+  });
+  return { exitCode, ...said, started };
+}
+
+void test("[1.1] kubelet --version prints what kubeadm parses", async () => {
+  for (const args of [["--version"], ["--version=true"], ["--max-pods=3", "--version"]]) {
+    const { exitCode, stdout, started } = await run("kubelet", ...args);
+    assert.deepEqual([exitCode, stdout, started.length], [0, "Kubernetes v1.36.4\n", 0]);
+  }
+});
+
+void test("[1.1] kubelet --help prints every flag and starts nothing", async () => {
+  const { exitCode, stdout, started } = await run("kubelet", "--help");
+  assert.deepEqual([exitCode, started.length], [0, 0]);
+  for (const flag of ["--config string", "-v, --v level", "--node-labels labels", "--eviction-hard thresholds"]) {
+    assert.ok(stdout.includes(flag), flag);
+  }
+});
+
+void test("[1.1] a wrong command line is one line of the log and exit code 1", async () => {
+  const { exitCode, stderr, started } = await run("kubelet", "x");
+  assert.deepEqual([exitCode, started.length], [1, 0]);
+  assert.match(stderr, /^E\d{4} .* kubelet\] "command failed" err="unknown command x"\n$/);
+});
+
+void test("[1.3] that a file was read leniently is said even when the start fails", async (t) => {
+  const folder = folderOf(t, { "c.yaml": `${HEADER}nope: 1\nmaxPods: -1\n` });
+  const { exitCode, stderr } = await run("kubelet", "--config", join(folder, "c.yaml"), "--port=1");
+  assert.equal(exitCode, 1);
+  assert.match(
+    stderr,
+    /^Flag --port has been deprecated, .*\n.*"Using lenient decoding as strict decoding failed" err="strict decoding error: unknown field \\"nope\\""\n.*maxPods/,
+  );
+});
+
+void test("the agent is started with the options, and its exit code is the program's, under both names", async () => {
+  for (const [name, ...args] of [
+    ["kubelet", "--max-pods=3"],
+    ["deckhand", "kubelet", "--max-pods=3"],
+  ] as const) {
+    const { exitCode, started } = await run(name, ...args);
+    assert.deepEqual([exitCode, started.map(({ node }) => node.podsMax)], [7, [3]]);
+  }
+});
+
+void test("deckhand version names both versions", async () => {
+  const text = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})\n`;
+  assert.deepEqual(await run("deckhand", "version"), { exitCode: 0, stdout: text, stderr: "", started: [] });
+  assert.equal((await run("deckhand", "--version")).stdout, text);
+});
+
+void test("deckhand alone prints its usage, an unknown subcommand is refused, both with exit code 1", async () => {
+  assert.deepEqual([(await run("deckhand")).exitCode, (await run("deckhand", "nope")).exitCode], [1, 1]);
+});
+
+void test("[1.5] config check prints each value with where it came from, and no secret", async (t) => {
+  const folder = folderOf(t, {
+    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\n`,
+  });
+  const path = join(folder, "c.yaml");
+  const { exitCode, stdout, stderr } = await run(
+    "deckhand",
+    "config",
+    "check",
+    "--config",
+    path,
+    "--v=2",
+    "--root-dir=/r",
+  );
+  assert.equal(exitCode, 0);
+  const lines = stdout.split("\n").map((line) => line.replaceAll(/ +/g, " "));
+  for (const line of [
+    `maxPods: 5 # ${path}`,
+    "port: 10250 # default",
+    "logging.verbosity: 2 # --v",
+    '--root-dir: "/r" # command line',
+    'syncFrequency: "1m0s" # default',
+  ]) {
+    assert.ok(lines.includes(line), `${line} in\n${stdout}`);
+  }
+  assert.ok(!stdout.includes("canary"));
+  assert.equal(stderr, `warning: clusterDNS (${path}) is set, but waits for what is not built yet: DNS of pods\n`);
+});
+
+void test("[1.9] config check ends with 1 when the kubelet would not start", async () => {
+  const { exitCode, stderr } = await run("deckhand", "config", "check", "--max-pods=-1");
+  assert.equal(exitCode, 1);
+  assert.match(stderr, /^error: failed to validate kubelet configuration, error: invalid configuration: maxPods/);
+  assert.equal((await run("deckhand", "config", "check", "--kubeconfig=/none")).exitCode, 1);
+});

@@ -1,0 +1,60 @@
+/** `deckhand` and its subcommands; called by the name `kubelet`, the kubelet's own command line. */
+import { Command, CommanderError } from "commander";
+import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
+import { configCheckCommand } from "./config-check.ts";
+import type { CommandIo, StartKubelet } from "./io.ts";
+import { kubeletCommand } from "./kubelet.ts";
+
+export interface Invocation {
+  /** The last part of the path that was called. */
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
+const VERSION = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})`;
+
+/** The exit code. */
+export async function runProgram({ name, args }: Invocation, io: CommandIo, start: StartKubelet): Promise<number> {
+  if (name === "kubelet") return kubeletCommand(args, io, start);
+  let exitCode = 0;
+  const program = new Command("deckhand")
+    .description(`A Kubernetes node agent: a drop-in for the Go kubelet ${KUBERNETES_VERSION}`)
+    .version(VERSION, "--version", "print the version and exit")
+    .exitOverride()
+    .enablePositionalOptions()
+    .configureOutput({ writeOut: (text) => io.stdout(text), writeErr: (text) => io.stderr(text) });
+  passThrough(program.command("kubelet"), "run the node agent; takes the kubelet's flags").action(
+    async (flags: readonly string[]) => {
+      exitCode = await kubeletCommand(flags, io, start);
+    },
+  );
+  const config = program.command("config").description("the configuration").enablePositionalOptions();
+  passThrough(
+    config.command("check"),
+    "print the effective configuration, where each value came from, and what is wrong with it; takes the kubelet's flags",
+  ).action((flags: readonly string[]) => {
+    exitCode = configCheckCommand(flags, io);
+  });
+  program
+    .command("version")
+    .description("print the version")
+    .action(() => io.stdout(`${VERSION}\n`));
+  try {
+    await program.parseAsync([...args], { from: "user" });
+    return exitCode;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode;
+    throw error;
+  }
+}
+
+/** The flags after it are the kubelet's, commander does not look at them. */
+function passThrough(command: Command, description: string): Command {
+  return command
+    .description(description)
+    .argument("[flags...]", "flags of the kubelet")
+    .helpOption(false)
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .passThroughOptions();
+}

@@ -1,0 +1,98 @@
+/**
+ * The log: text as klog writes it or JSON with the fields of Kubernetes, one line at a time, in this process. Everything that goes
+ * out is masked here. Each module has a name, which stands where klog has file and line, and by which --vmodule finds it.
+ */
+import { pino } from "pino";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { LogSettings } from "../options/compiled-options.ts";
+import { klogLine, type Line } from "./klog-text.ts";
+import { errorText, maskText, maskValue } from "./mask.ts";
+import { verbosityFor } from "./module-patterns.ts";
+
+export interface Sink {
+  write(line: string): void;
+}
+
+export interface ProcessLog {
+  /** The log of one module. */
+  of(module: string): Log;
+  /** Every line said so far is out when this returns. */
+  flush(): void;
+}
+
+export interface LogParts {
+  readonly clock: Pick<Clock, "wallMs">;
+  readonly pid: number;
+  readonly info: Sink;
+  readonly errors: Sink;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+export function createLog(settings: LogSettings, parts: LogParts): ProcessLog {
+  const { clock } = parts;
+  const writers = { info: writer(settings, parts, parts.info), errors: writer(settings, parts, parts.errors) };
+  // klog counts the verbosity of a module once, at its first line; a map is that.
+  const levels = new Map<string, number>();
+  const levelOf = (module: string) => {
+    const level = levels.get(module) ?? verbosityFor(module, settings);
+    levels.set(module, level);
+    return level;
+  };
+  return {
+    of: (module) => ({
+      info(level, message, fields = {}) {
+        if (level > levelOf(module)) return;
+        writers.info(clock.wallMs(), {
+          caller: module,
+          msg: maskText(message),
+          v: level,
+          ...masked(fields, INFO_NAMES),
+        });
+      },
+      error(message, error, fields = {}) {
+        const err = maskText(errorText(error));
+        writers.errors(clock.wallMs(), { caller: module, msg: maskText(message), err, ...masked(fields, ERROR_NAMES) });
+      },
+    }),
+    flush() {
+      for (const sink of [parts.info, parts.errors]) if (isFlushable(sink)) sink.flushSync();
+    },
+  };
+}
+
+const isFlushable = (sink: Sink): sink is Sink & { flushSync(): void } => "flushSync" in sink;
+
+const INFO_NAMES = ["ts", "caller", "msg", "v"];
+const ERROR_NAMES = [...INFO_NAMES, "err"];
+
+/** A field may not stand for what the line itself says. */
+function masked(fields: Fields, own: readonly string[]): Fields {
+  const entries = Object.entries(maskValue(fields) as Fields).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries.map(([name, value]) => [own.includes(name) ? `${name}_` : name, value]));
+}
+
+function writer({ format }: LogSettings, { pid }: LogParts, sink: Sink) {
+  let wallMs = 0;
+  const text: Sink = { write: (line) => sink.write(klogLine(JSON.parse(line) as Line, pid)) };
+  const logger = pino(
+    {
+      base: null,
+      // Kubernetes has no name for the level: `v` says it, and an error has none. So the time comes first.
+      formatters: { level: () => ({}) },
+      timestamp: () => `"ts":${wallMs}`,
+    },
+    format === "json" ? sink : text,
+  );
+  return (nowMs: number, fields: Fields) => {
+    wallMs = nowMs;
+    logger.info(fields);
+  };
+}
+
+/** Standard error, and standard output for what is no error where that is asked for. Written before the call returns. */
+export function standardStreams({ splitStream }: LogSettings): Pick<LogParts, "info" | "errors"> {
+  const errors = pino.destination({ fd: 2, sync: true });
+  return { errors, info: splitStream ? pino.destination({ fd: 1, sync: true }) : errors };
+}

@@ -1,0 +1,135 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { faultOf, folderOf, HEADER, load, machine } from "../../../test/support/options.ts";
+import { formatQuantity } from "../../base/quantity.ts";
+
+const optionsOf = (...args: readonly string[]) => load(args).options;
+
+void test("[1.13] the node's name is the override or the hostname, trimmed and in lower case; none is fatal", () => {
+  assert.equal(optionsOf().node.name, "node-1");
+  assert.equal(optionsOf("--hostname-override= MyNode ").node.name, "mynode");
+  assert.equal(faultOf(["--hostname-override= "]), "failed to run Kubelet: empty hostname is invalid");
+  assert.equal(faultOf([], { ...machine, hostname: "" }), "failed to run Kubelet: empty hostname is invalid");
+});
+
+void test("[1.12] without --kubeconfig there is no API server", () => {
+  assert.deepEqual(optionsOf("--pod-cidr=10.0.0.0/24").api, { kind: "standalone" });
+  assert.equal(optionsOf("--pod-cidr=10.0.0.0/24").node.podCidr, "10.0.0.0/24");
+  const { api } = optionsOf("--kubeconfig=/k", "--node-status-update-frequency=1m");
+  assert.ok(api.kind === "cluster");
+  assert.deepEqual([api.kubeconfigPath, api.requestsPerSecond, api.heartbeatLimitMs], ["/k", 50, 40_000]);
+});
+
+void test("[1.2] --cloud-provider is external or nothing", () => {
+  assert.equal(optionsOf("--cloud-provider=external").node.externalCloud, true);
+  assert.match(
+    faultOf(["--cloud-provider=aws"]),
+    /cloud provider "aws" was specified, but built-in cloud providers are disabled/,
+  );
+});
+
+void test("[1.2] --node-ip is one address or one of each family; what is no address is left out", () => {
+  assert.deepEqual(optionsOf("--node-ip=10.0.0.1, fd00::1").node.ips, ["10.0.0.1", "fd00::1"]);
+  assert.deepEqual(optionsOf("--node-ip=x,10.0.0.1").node.ips, ["10.0.0.1"]);
+  assert.match(
+    faultOf(["--node-ip=10.0.0.1,10.0.0.2"]),
+    /bad --node-ip .* must contain either a single IP or a dual-stack pair of IPs/,
+  );
+  assert.match(faultOf(["--node-ip=0.0.0.0,::1"]), /dual-stack node IP cannot include '0.0.0.0' or '::'/);
+});
+
+void test("[1.2] --node-labels takes what a kubelet may say of itself", () => {
+  assert.deepEqual(optionsOf("--node-labels=a=b,node.kubernetes.io/x=y,c").node.labels, {
+    a: "b",
+    "node.kubernetes.io/x": "y",
+    c: "",
+  });
+  assert.match(
+    faultOf(["--node-labels=kubernetes.io/x=y"]),
+    /^failed to validate kubelet flags: unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: \[kubernetes.io\/x\]\n/,
+  );
+  assert.match(
+    faultOf(["--node-labels=a b=c"]),
+    /^failed to validate kubelet flags: invalid node labels: 'a b' - name part must consist of/,
+  );
+});
+
+void test("[1.9] reserved CPUs count for the system in place of both reservations", () => {
+  const { reserved } = optionsOf(
+    "--reserved-cpus=0-1,4",
+    "--kube-reserved=cpu=1,memory=1Gi",
+    "--system-reserved=cpu=7",
+  );
+  assert.deepEqual(
+    Object.entries(reserved.kube).map(([name, amount]) => [name, formatQuantity(amount)]),
+    [["memory", "1Gi"]],
+  );
+  assert.deepEqual(
+    Object.entries(reserved.system).map(([name, amount]) => [name, formatQuantity(amount)]),
+    [["cpu", "3"]],
+  );
+  assert.deepEqual([...reserved.cpus], [0, 1, 4]);
+});
+
+for (const [flag, fault] of [
+  ["--kube-reserved=x=1", '--kube-reserved value failed to parse: cannot reserve "x" resource'],
+  [
+    "--system-reserved=cpu=-1",
+    '--system-reserved value failed to parse: resource quantity for "cpu" cannot be negative: -1',
+  ],
+  [
+    "--kube-reserved=cpu=x",
+    '--kube-reserved value failed to parse: failed to parse quantity "x" for "cpu" resource: quantities must match',
+  ],
+  ["--eviction-hard=x<1", "unsupported eviction signal x"],
+  ["--eviction-hard=memory.available<101%", "eviction percentage threshold memory.available must be <= 100%: 101%"],
+  ["--eviction-hard=memory.available<0", "eviction threshold memory.available must be positive: 0"],
+  [
+    "--eviction-soft=memory.available<1Gi",
+    "grace period must be specified for the soft eviction threshold memory.available",
+  ],
+  [
+    "--eviction-minimum-reclaim=memory.available=0%",
+    "eviction percentage minimum reclaim memory.available must be positive: 0%",
+  ],
+  ["--exit-on-lock-contention", "cannot exit on lock file contention: no lock file specified"],
+  ["--cgroup-driver=x", 'invalid cgroup driver "x"'],
+] as const) {
+  void test(`[1.9] ${flag} is refused`, () => {
+    assert.ok(faultOf([flag]).startsWith(`failed to run Kubelet: ${fault}`), faultOf([flag]));
+  });
+}
+
+void test("[1.25] [1.26] a health port of 0 opens nothing, and the server can be left out", () => {
+  assert.deepEqual(optionsOf("--healthz-port=0").healthz, { kind: "off" });
+  assert.deepEqual(optionsOf("--healthz-bind-address=::1").healthz, { kind: "on", address: "::1", port: 10248 });
+  assert.equal(optionsOf("--enable-server=false").server.enabled, false);
+  assert.ok(optionsOf("--enable-server=false").warnings.every((warning) => !warning.includes("enableServer")));
+});
+
+void test("[1.27] a process that is not root is warned, and goes on", () => {
+  const { warnings } = load([], { ...machine, uid: 1000 }).options;
+  assert.ok(
+    warnings.includes(
+      "Kubelet running with insufficient permissions: kubelet needs to run as uid `0`. It is being run as 1000",
+    ),
+  );
+});
+
+void test("[1.28] --experimental-allocatable-ignore-eviction leaves the thresholds out of allocatable", () => {
+  assert.equal(optionsOf("--experimental-allocatable-ignore-eviction").eviction.outOfAllocatable, false);
+  assert.equal(optionsOf().eviction.outOfAllocatable, true);
+});
+
+void test("[1.8] a lone process is killed on version 1 of cgroups, the whole container on version 2", () => {
+  assert.equal(optionsOf().cgroups.singleProcessOomKill, false);
+  const old = load(["--fail-cgroupv1=false"], { ...machine, cgroupVersion: 1 }).options;
+  assert.deepEqual([old.cgroups.singleProcessOomKill, old.cgroups.version, old.cgroups.root], [true, 1, "/"]);
+});
+
+void test("[1.5] the flag can ask for the seccomp profile, and not decline it", (t) => {
+  const path = join(folderOf(t, { "c.yaml": `${HEADER}seccompDefault: true\n` }), "c.yaml");
+  assert.equal(optionsOf("--config", path, "--seccomp-default=false").pods.seccompDefault, true);
+  assert.equal(optionsOf("--seccomp-default").pods.seccompDefault, true);
+});

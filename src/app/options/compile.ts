@@ -1,0 +1,251 @@
+/** Configuration and flags as what the agent runs on. Throws where a text says nothing that can be run. */
+import { isIP } from "node:net";
+import { resolve } from "node:path";
+import { DurationError } from "../../base/duration.ts";
+import { parseQuantity, QuantityError } from "../../base/quantity.ts";
+import { AGENT_FLAGS, type AgentFlagName } from "./agent-flags.ts";
+import type {
+  ApiSettings,
+  CgroupSettings,
+  CompiledOptions,
+  EvictionSettings,
+  NodeSettings,
+  PodSettings,
+  Reservation,
+  ReservedSettings,
+} from "./compiled-options.ts";
+import { parseCpuSet } from "./cpu-set.ts";
+import { parseSoftThresholds, parseThresholds, requireReclaims, ThresholdFault } from "./eviction-thresholds.ts";
+import type { FeatureGates } from "./feature-gates.ts";
+import type { Configuration } from "./fields.ts";
+import { goQuote } from "./go-text.ts";
+import type { MachineOfOptions } from "./machine-facts.ts";
+import type { ParsedFlags } from "./parse-flags.ts";
+import { toMs } from "./units.ts";
+import type { Value } from "./value-types.ts";
+
+/** Valid field by field, and still nothing to run. */
+export class CompileFault extends Error {
+  override readonly name = "CompileFault";
+}
+
+export interface Compilable {
+  readonly config: Configuration;
+  readonly gates: FeatureGates;
+  readonly agent: AgentSettings;
+  readonly machine: MachineOfOptions;
+}
+
+export function compile(from: Compilable): Omit<CompiledOptions, "warnings"> {
+  const { config, gates, agent } = from;
+  return {
+    node: nodeOf(from),
+    folders: {
+      root: resolve(agent.text("root-dir")),
+      certificates: resolve(agent.text("cert-dir")),
+      podLogs: config.podLogsDir,
+    },
+    api: apiOf(config, agent),
+    runtime: {
+      endpoint: config.containerRuntimeEndpoint,
+      imageEndpoint: config.imageServiceEndpoint || config.containerRuntimeEndpoint,
+      requestLimitMs: toMs(config.runtimeRequestTimeout),
+    },
+    pods: podsOf(config),
+    cgroups: cgroupsOf(from),
+    reserved: reservedOf(config),
+    eviction: evictionOf(config, agent),
+    containerGc: {
+      ageMsMin: toMs(agent.value("minimum-container-ttl-duration", 0n)),
+      perContainerMax: agent.value("maximum-dead-containers-per-container", 1),
+      nodeMax: agent.value("maximum-dead-containers", -1),
+    },
+    healthz:
+      config.healthzPort > 0
+        ? { kind: "on", address: config.healthzBindAddress, port: config.healthzPort }
+        : { kind: "off" },
+    logging: loggingOf(config),
+    server: { enabled: config.enableServer, port: config.port },
+    gates,
+    configuration: config,
+  };
+}
+
+/** The flags that are no fields, with their defaults. */
+export class AgentSettings {
+  readonly #given: ParsedFlags["agent"];
+
+  constructor(given: ParsedFlags["agent"]) {
+    this.#given = given;
+  }
+
+  text(name: AgentFlagName): string {
+    return this.value(name, AGENT_FLAGS[name].initial);
+  }
+
+  value<T extends Value>(name: AgentFlagName, initial: T): T {
+    return (this.#given.get(name) as T | undefined) ?? initial;
+  }
+}
+
+function nodeOf({ config, agent, machine }: Compilable): NodeSettings {
+  const name = (agent.text("hostname-override") || machine.hostname).trim().toLowerCase();
+  if (name === "") throw new CompileFault("empty hostname is invalid");
+  const cloud = agent.text("cloud-provider");
+  if (cloud !== "" && cloud !== "external") {
+    throw new CompileFault(
+      `cloud provider ${goQuote(cloud)} was specified, but built-in cloud providers are disabled. Please set --cloud-provider=external and migrate to an external cloud provider`,
+    );
+  }
+  return {
+    name,
+    ips: nodeIps(agent.text("node-ip")),
+    externalCloud: cloud === "external",
+    labels: agent.value<Readonly<Record<string, string>>>("node-labels", {}),
+    taints: config.registerWithTaints ?? [],
+    register: config.registerNode,
+    providerId: config.providerID,
+    podsMax: config.maxPods,
+    podsPerCore: config.podsPerCore,
+    podCidr: config.podCIDR,
+    statusEveryMs: toMs(config.nodeStatusUpdateFrequency),
+    reportEveryMs: toMs(config.nodeStatusReportFrequency),
+    leaseDurationSeconds: config.nodeLeaseDurationSeconds,
+    imagesMax: config.nodeStatusMaxImages,
+    localStorage: config.localStorageCapacityIsolation,
+  };
+}
+
+/** What is no address is left out, as upstream does with a line in its log. */
+export function nodeIps(text: string): readonly string[] {
+  const ips = text
+    .split(",")
+    .map((item) => item.trim())
+    .filter((item) => isIP(item) !== 0);
+  const fault = (why: string) => new CompileFault(`bad --node-ip ${goQuote(text)}: ${why}`);
+  if (ips.length > 2) throw fault("must contain either a single IP or a dual-stack pair of IPs");
+  if (ips.length === 2 && isIP(ips[0] ?? "") === isIP(ips[1] ?? "")) {
+    throw fault("must contain either a single IP or a dual-stack pair of IPs");
+  }
+  if (ips.length === 2 && ips.some((ip) => ip === "0.0.0.0" || ip === "::")) {
+    throw fault("dual-stack node IP cannot include '0.0.0.0' or '::'");
+  }
+  return ips;
+}
+
+function apiOf(config: Configuration, agent: AgentSettings): ApiSettings {
+  const kubeconfigPath = agent.text("kubeconfig");
+  if (kubeconfigPath === "") return { kind: "standalone" };
+  const leaseMs = config.nodeLeaseDurationSeconds * 1000;
+  return {
+    kind: "cluster",
+    kubeconfigPath: resolve(kubeconfigPath),
+    requestsPerSecond: config.kubeAPIQPS,
+    burst: config.kubeAPIBurst,
+    eventsPerSecond: config.eventRecordQPS,
+    eventBurst: config.eventBurst,
+    heartbeatLimitMs: Math.min(toMs(config.nodeStatusUpdateFrequency), leaseMs),
+  };
+}
+
+function podsOf(config: Configuration): PodSettings {
+  const { staticPodPath: path, staticPodURL: url } = config;
+  return {
+    syncEveryMs: toMs(config.syncFrequency),
+    staticFolder: path === "" ? undefined : { path, everyMs: toMs(config.fileCheckFrequency) },
+    staticUrl:
+      url === ""
+        ? undefined
+        : { url, everyMs: toMs(config.httpCheckFrequency), headers: config.staticPodURLHeader ?? {} },
+    restartBackoffMsMax: toMs(config["crashLoopBackOff.maxContainerRestartPeriod"] ?? 300_000_000_000n),
+    seccompDefault: config.seccompDefault,
+    allowedUnsafeSysctls: config.allowedUnsafeSysctls ?? [],
+    clusterDomain: config.clusterDomain,
+    clusterDns: config.clusterDNS ?? [],
+    resolvConf: config.resolvConf,
+  };
+}
+
+function cgroupsOf({ config, machine: { cgroupVersion } }: Compilable): CgroupSettings {
+  const { cgroupDriver: driver, cgroupsPerQOS: perQos } = config;
+  if (driver !== "cgroupfs" && driver !== "systemd") {
+    throw new CompileFault(`invalid cgroup driver ${goQuote(driver)}, expected "cgroupfs" or "systemd"`);
+  }
+  if (cgroupVersion === 1 && config["memorySwap.swapBehavior"] === "LimitedSwap") {
+    throw new CompileFault("swap feature is enabled and LimitedSwap but it is only supported with cgroupv2");
+  }
+  return {
+    version: cgroupVersion,
+    driver,
+    root: config.cgroupRoot === "" && perQos ? "/" : config.cgroupRoot,
+    perQos,
+    enforced: new Set(config.enforceNodeAllocatable.filter((level) => level !== "none")),
+    cpuQuota: config.cpuCFSQuota,
+    cpuQuotaPeriodMs: toMs(config.cpuCFSQuotaPeriod),
+    podPidsMax: config.podPidsLimit,
+    singleProcessOomKill: config.singleProcessOOMKill ?? cgroupVersion === 1,
+    failSwapOn: config.failSwapOn,
+    oomScoreAdj: config.oomScoreAdj,
+  };
+}
+
+/** A set of reserved CPUs counts for the system, in place of what both reservations say of CPU. */
+function reservedOf(config: Configuration): ReservedSettings {
+  const parsed = parseCpuSet(config.reservedSystemCPUs);
+  if (typeof parsed === "string") throw new CompileFault(`unable to parse reserved-cpus list: ${parsed}`);
+  const withoutCpu = ({ cpu: _, ...others }: Readonly<Record<string, string>>) => others;
+  const [kube, system] = [config.kubeReserved ?? {}, config.systemReserved ?? {}];
+  const pinned = parsed.size > 0;
+  return {
+    kube: reservation("--kube-reserved", pinned ? withoutCpu(kube) : kube),
+    system: reservation("--system-reserved", pinned ? { ...system, cpu: String(parsed.size) } : system),
+    kubeCgroup: config.kubeReservedCgroup,
+    systemCgroup: config.systemReservedCgroup,
+    cpus: parsed,
+  };
+}
+
+const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
+
+function reservation(flag: string, written: Readonly<Record<string, string>>): Reservation {
+  const fault = (why: string, cause?: unknown) => new CompileFault(`${flag} value failed to parse: ${why}`, { cause });
+  return Object.fromEntries(
+    Object.entries(written).map(([resource, text]) => {
+      if (!RESERVABLE.includes(resource)) throw fault(`cannot reserve ${goQuote(resource)} resource`);
+      try {
+        const amount = parseQuantity(text);
+        if (amount.nanos >= 0n) return [resource, amount] as const;
+      } catch (error) {
+        const why = error instanceof Error ? error.message : String(error);
+        throw fault(`failed to parse quantity ${goQuote(text)} for ${goQuote(resource)} resource: ${why}`, error);
+      }
+      throw fault(`resource quantity for ${goQuote(resource)} cannot be negative: ${text}`);
+    }),
+  );
+}
+
+function evictionOf(config: Configuration, agent: AgentSettings): EvictionSettings {
+  try {
+    requireReclaims(config.evictionMinimumReclaim ?? {});
+    return {
+      hard: parseThresholds(config.evictionHard ?? {}),
+      soft: parseSoftThresholds(config.evictionSoft ?? {}, config.evictionSoftGracePeriod ?? {}),
+      conditionHoldMs: toMs(config.evictionPressureTransitionPeriod),
+      outOfAllocatable: !agent.value("experimental-allocatable-ignore-eviction", false),
+    };
+  } catch (error) {
+    const known = error instanceof ThresholdFault || error instanceof QuantityError || error instanceof DurationError;
+    throw known ? new CompileFault(error.message, { cause: error }) : error;
+  }
+}
+
+const loggingOf = (config: Configuration): CompiledOptions["logging"] => {
+  const format = config["logging.format"] === "json" ? "json" : "text";
+  return {
+    format,
+    verbosity: config["logging.verbosity"],
+    modules: config["logging.vmodule"] ?? [],
+    flushEveryMs: toMs(config["logging.flushFrequency"]),
+    splitStream: config[`logging.options.${format}.splitStream`],
+  };
+};

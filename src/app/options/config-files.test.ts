@@ -1,0 +1,196 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { test } from "node:test";
+import { faultOf, folderOf, HEADER, load } from "../../../test/support/options.ts";
+
+void test("[1.3] unknown and repeated fields do not stop the start: the file is read leniently and the log says why", (t) => {
+  const text = `${HEADER}maxPods: 1\nmaxPods: 22\nzzz: 1\nlogging: {nope: 1}\nregisterWithTaints: [{key: a, effect: NoSchedule, foo: 1}]\n`;
+  const { notices, options } = load(["--config", join(folderOf(t, { "c.yaml": text }), "c.yaml")]);
+  assert.equal(
+    notices.strictFault,
+    'strict decoding error: yaml: unmarshal errors:\n  line 4: key "maxPods" already set in map, ' +
+      'unknown field "logging.nope", unknown field "registerWithTaints[0].foo", unknown field "zzz"',
+  );
+  assert.equal(options.node.podsMax, 22);
+});
+
+void test("[1.3] [27.1.2] what kubeadm writes is read strictly", (t) => {
+  const text = `${HEADER}authentication: {anonymous: {enabled: false}, webhook: {cacheTTL: 0s, enabled: true}, x509: {clientCAFile: /etc/kubernetes/pki/ca.crt}}
+authorization: {mode: Webhook, webhook: {cacheAuthorizedTTL: 0s, cacheUnauthorizedTTL: 0s}}
+cgroupDriver: systemd
+clusterDNS: [10.96.0.10]
+clusterDomain: cluster.local
+containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock"
+cpuManagerReconcilePeriod: 0s
+crashLoopBackOff: {}
+evictionPressureTransitionPeriod: 0s
+fileCheckFrequency: 0s
+healthzBindAddress: 127.0.0.1
+healthzPort: 10248
+httpCheckFrequency: 0s
+imageMaximumGCAge: 0s
+imageMinimumGCAge: 0s
+logging: {flushFrequency: 0, options: {json: {infoBufferSize: "0"}, text: {infoBufferSize: "0"}}, verbosity: 0}
+memorySwap: {}
+nodeStatusReportFrequency: 0s
+nodeStatusUpdateFrequency: 0s
+rotateCertificates: true
+runtimeRequestTimeout: 0s
+shutdownGracePeriod: 0s
+shutdownGracePeriodCriticalPods: 0s
+staticPodPath: /etc/kubernetes/manifests
+streamingConnectionIdleTimeout: 0s
+syncFrequency: 0s
+volumeStatsAggPeriod: 0s
+`;
+  const { notices, options } = load(["--config", join(folderOf(t, { "c.yaml": text }), "c.yaml")]);
+  assert.equal(notices.strictFault, undefined);
+  assert.deepEqual(options.pods.staticFolder, { path: "/etc/kubernetes/manifests", everyMs: 20_000 });
+  assert.deepEqual([options.node.statusEveryMs, options.node.reportEveryMs], [10_000, 300_000]);
+});
+
+for (const [name, body, fault] of [
+  [
+    "text for a number",
+    'maxPods: "1"',
+    "json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int32",
+  ],
+  [
+    "a fraction",
+    "maxPods: 1.5",
+    "json: cannot unmarshal number 1.5 into Go struct field KubeletConfiguration.maxPods of type int32",
+  ],
+  [
+    "more than 32 bits",
+    "maxPods: 99999999999",
+    "json: cannot unmarshal number 99999999999 into Go struct field KubeletConfiguration.maxPods of type int32",
+  ],
+  [
+    "a number for a duration",
+    "syncFrequency: 5",
+    "json: cannot unmarshal number into Go struct field KubeletConfiguration.syncFrequency of type string",
+  ],
+  ["no duration", "syncFrequency: 5x", 'time: unknown unit "x" in duration "5x"'],
+  [
+    "a list for a map",
+    "evictionHard: [a]",
+    "json: cannot unmarshal array into Go struct field KubeletConfiguration.evictionHard of type map[string]string",
+  ],
+  [
+    "text for a bool",
+    'enableServer: "yes"',
+    "json: cannot unmarshal string into Go struct field KubeletConfiguration.enableServer of type bool",
+  ],
+  [
+    "a number for text",
+    "showHiddenMetricsForVersion: 1.2",
+    "json: cannot unmarshal number into Go struct field KubeletConfiguration.showHiddenMetricsForVersion of type string",
+  ],
+  [
+    "a negative level",
+    "logging: {verbosity: -1}",
+    "json: cannot unmarshal number -1 into Go struct field LoggingConfiguration.logging.verbosity of type v1.VerbosityLevel",
+  ],
+] as const) {
+  void test(`[1.3] ${name} is fatal`, (t) => {
+    const path = join(folderOf(t, { "c.yaml": `${HEADER}${body}\n` }), "c.yaml");
+    assert.equal(
+      faultOf(["--config", path]),
+      `failed to load kubelet config file, path: ${path}, error: failed to load Kubelet config file ${path}, error failed to decode: ${fault}`,
+    );
+  });
+}
+
+for (const [name, text, fault] of [
+  ["another kind", "apiVersion: v1\nkind: Pod\n", /failed to decode: no kind "Pod" is registered for version "v1"/],
+  [
+    "another version",
+    "apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\n",
+    /no kind "KubeletConfiguration" is registered for version "kubelet.config.k8s.io\/v1"/,
+  ],
+  ["no kind", "{}", /Object 'Kind' is missing in '\{\}'/],
+  ["an empty file", "", /kubelet config file ".*" was empty/],
+  ["no object", "just text", /couldn't get version\/kind; json parse error: json: cannot unmarshal string/],
+  ["no YAML", `${HEADER}a: [`, /failed to decode: yaml: line 3: /],
+  ["brackets without end", `${HEADER}a: ${"[".repeat(100_000)}`, /nested deeper than 64/],
+  [
+    "indentation without end",
+    `${HEADER}a:\n${Array.from({ length: 100 }, (_, depth) => `${" ".repeat(depth + 1)}a:`).join("\n")}`,
+    /nested deeper than 64/,
+  ],
+  [
+    "a bomb of aliases",
+    `${HEADER}a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n`,
+    /[Ee]xcessive alias/,
+  ],
+  ["too much of it", `${HEADER}${"#".repeat(1 << 20)}`, /larger than 1048576 bytes/],
+] as const) {
+  void test(`[1.3] ${name} is fatal as a configuration`, (t) => {
+    assert.match(faultOf(["--config", join(folderOf(t, { "c.yaml": text }), "c.yaml")]), fault);
+  });
+}
+
+void test("[1.3] a missing file is fatal", () => {
+  assert.match(faultOf(["--config", "/none/c.yaml"]), /error: open \/none\/c\.yaml: no such file or directory$/);
+});
+
+void test("[1.3] JSON is read too, and only the first of several documents", (t) => {
+  const json = JSON.stringify({
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
+    kind: "KubeletConfiguration",
+    maxPods: 3,
+  });
+  const folder = folderOf(t, { "c.json": json, "c.yaml": `${HEADER}maxPods: 4\n---\n${HEADER}maxPods: 5\n` });
+  assert.equal(load(["--config", join(folder, "c.json")]).options.node.podsMax, 3);
+  assert.equal(load(["--config", join(folder, "c.yaml")]).options.node.podsMax, 4);
+});
+
+void test("[1.3] YAML is that of Go: yes is true, 0x10 is 16, dates and sixties stay text", (t) => {
+  const folder = folderOf(t, {
+    "c.yaml": `${HEADER}enableServer: no\nmaxPods: 0x10\nproviderID: 2001-01-01\nclusterDomain: 1:30\n`,
+  });
+  const { config } = load(["--config", join(folder, "c.yaml")]).effective;
+  assert.deepEqual(
+    [config.enableServer, config.maxPods, config.providerID, config.clusterDomain],
+    [false, 16, "2001-01-01", "1:30"],
+  );
+});
+
+void test("[1.3] relative paths start at the file's folder, all seven of them", (t) => {
+  const body =
+    "staticPodPath: a\ntlsCertFile: b\ntlsPrivateKeyFile: c\nresolvConf: d\nvolumePluginDir: e\npodLogsDir: f\nauthentication: {x509: {clientCAFile: g}}\nkubeletCgroups: h\n";
+  const folder = folderOf(t, { "c.yaml": HEADER + body });
+  const { config } = load(["--config", join(folder, "c.yaml")]).effective;
+  const paths = [
+    config.staticPodPath,
+    config.tlsCertFile,
+    config.tlsPrivateKeyFile,
+    config.resolvConf,
+    config.volumePluginDir,
+    config.podLogsDir,
+  ];
+  assert.deepEqual(
+    paths,
+    ["a", "b", "c", "d", "e", "f"].map((name) => join(folder, name)),
+  );
+  assert.equal(config["authentication.x509.clientCAFile"], join(folder, "g"));
+  assert.equal(config.kubeletCgroups, "h");
+});
+
+void test("[1.3] a zero stands for the default where Go has no pointer, and for itself where it has one", (t) => {
+  const folder = folderOf(t, {
+    "c.yaml": `${HEADER}maxPods: 0\nport: 0\nhealthzPort: 0\nkubeAPIQPS: 0\nresolvConf: ""\nimageGCLowThresholdPercent: 0\n`,
+  });
+  const { config } = load(["--config", join(folder, "c.yaml")]).effective;
+  assert.deepEqual(
+    [config.maxPods, config.port, config.healthzPort, config.kubeAPIQPS, config.resolvConf],
+    [110, 10250, 0, 0, ""],
+  );
+});
+
+void test("keys that JavaScript knows are keys like any other", (t) => {
+  const folder = folderOf(t, {
+    "c.yaml": `${HEADER}__proto__: {maxPods: 1}\nconstructor: 1\nevictionHard: {__proto__: "5%"}\n`,
+  });
+  assert.match(faultOf(["--config", join(folder, "c.yaml")]), /unsupported eviction signal __proto__/);
+});

@@ -1,0 +1,149 @@
+/** The configuration file and the folder of drop-ins, read from disk. */
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, isAbsolute, join, resolve } from "node:path";
+import { API_VERSION, type Decoded, decodeConfiguration, KIND, requireKind } from "./decode-configuration.ts";
+import { DecodeFault } from "./decode-leaf.ts";
+import { FIELD_PATHS, fieldOf, type WrittenConfiguration } from "./fields.ts";
+import { goQuote } from "./go-text.ts";
+import { BYTES_MAX, DocumentFault, readDocument } from "./read-document.ts";
+
+/** A file that cannot be used. */
+export class FileFault extends Error {
+  override readonly name = "FileFault";
+}
+
+export interface LoadedFile {
+  readonly written: WrittenConfiguration;
+  /** Set when the file had to be read leniently: what a strict reader says. */
+  readonly strictFault: string | undefined;
+}
+
+export function loadConfigFile(path: string): LoadedFile {
+  const absolute = resolve(path);
+  const prefix = `failed to load Kubelet config file ${path}, error `;
+  const text = readText(
+    absolute,
+    (why) => `${prefix}failed to read kubelet config file ${goQuote(absolute)}, error: ${why}`,
+  );
+  if (text === "") throw new FileFault(`${prefix}kubelet config file ${goQuote(absolute)} was empty`);
+  try {
+    const { value, duplicateKeys } = readDocument(text);
+    requireKind(value, text);
+    requireOurs(value);
+    const decoded = decodeConfiguration(value);
+    return {
+      written: resolvePaths(decoded.written, dirname(absolute)),
+      strictFault: strictFault(decoded, duplicateKeys),
+    };
+  } catch (error) {
+    if (error instanceof WrongKind) throw new FileFault(prefix + error.message, { cause: error });
+    if (isContentFault(error)) throw new FileFault(`${prefix}failed to decode: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+/** A kind of the same group that is not the configuration. */
+class WrongKind extends Error {}
+
+function requireOurs({ apiVersion, kind }: Readonly<Record<string, unknown>>): void {
+  if (apiVersion === API_VERSION && kind === KIND) return;
+  if (apiVersion === API_VERSION && (kind === "CredentialProviderConfig" || kind === "SerializedNodeConfigSource")) {
+    throw new WrongKind(`failed to cast object to KubeletConfiguration, unexpected type: ${apiVersion}, Kind=${kind}`);
+  }
+  throw new DecodeFault(`no kind ${goQuote(String(kind))} is registered for version ${goQuote(String(apiVersion))}`);
+}
+
+function strictFault({ unknownFields }: Decoded, duplicateKeys: readonly string[]): string | undefined {
+  const duplicates = duplicateKeys.length > 0 ? [`yaml: unmarshal errors:\n  ${duplicateKeys.join("\n  ")}`] : [];
+  const faults = [...duplicates, ...unknownFields.map((path) => `unknown field ${goQuote(path)}`)];
+  return faults.length > 0 ? `strict decoding error: ${faults.join(", ")}` : undefined;
+}
+
+function resolvePaths(written: WrittenConfiguration, folder: string): WrittenConfiguration {
+  const resolved = FIELD_PATHS.flatMap((path) => {
+    const value = written[path];
+    const relative = fieldOf(path).isPath && typeof value === "string" && value !== "" && !isAbsolute(value);
+    return relative ? [[path, join(folder, value)] as const] : [];
+  });
+  return { ...written, ...Object.fromEntries(resolved) };
+}
+
+export interface DropIn {
+  readonly path: string;
+  readonly document: Readonly<Record<string, unknown>>;
+}
+
+export interface DropIns {
+  readonly dropIns: readonly DropIn[];
+  readonly skipped: readonly string[];
+}
+
+export function loadDropIns(folder: string): DropIns {
+  const prefix = `failed to merge kubelet configs: failed to walk through kubelet dropin directory ${goQuote(folder)}: `;
+  const dropIns: DropIn[] = [];
+  const skipped: string[] = [];
+  for (const path of filesBelow(folder, prefix)) {
+    if (path.endsWith(".conf")) dropIns.push({ path, document: loadDropIn(path, prefix) });
+    else skipped.push(path);
+  }
+  return { dropIns, skipped };
+}
+
+/** In lexical order of each folder. A link to a folder is a file here, as it is for Go's walk. */
+function filesBelow(folder: string, prefix: string): readonly string[] {
+  if (!statSync(folder, { throwIfNoEntry: false })) {
+    throw new FileFault(`${prefix}lstat ${folder}: no such file or directory`);
+  }
+  const walk = (at: string): readonly string[] =>
+    readdirSync(at, { withFileTypes: true })
+      .toSorted((a, b) => Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)))
+      .flatMap((entry) => (entry.isDirectory() ? walk(join(at, entry.name)) : [join(at, entry.name)]));
+  return walk(folder);
+}
+
+function loadDropIn(path: string, prefix: string): Readonly<Record<string, unknown>> {
+  const start = `${prefix}failed to load kubelet dropin file, path: ${path}, `;
+  const absolute = resolve(path);
+  const text = readText(
+    absolute,
+    (why) => `${start}error: failed to read drop-in kubelet config file ${goQuote(absolute)}, error: ${why}`,
+  );
+  if (text === "") throw new FileFault(`${start}error: kubelet config file ${goQuote(absolute)} was empty`);
+  try {
+    const { value } = readDocument(text);
+    requireKind(value, text);
+    if (value["apiVersion"] === API_VERSION && value["kind"] === KIND) return value;
+    const [group, version] = String(value["apiVersion"]).includes("/")
+      ? String(value["apiVersion"]).split("/")
+      : ["", value["apiVersion"]];
+    throw new FileFault(`${start}unknown apiVersion/kind: ${group}/${version}, Kind=${String(value["kind"])}`);
+  } catch (error) {
+    if (isContentFault(error)) throw new FileFault(`${start}error: ${error.message}`, { cause: error });
+    throw error;
+  }
+}
+
+const isContentFault = (error: unknown): error is Error =>
+  error instanceof DecodeFault || error instanceof DocumentFault;
+
+function readText(path: string, describe: (why: string) => string): string {
+  try {
+    const content = readFileSync(path);
+    if (content.length > BYTES_MAX) throw new Error(`larger than ${BYTES_MAX} bytes`);
+    return content.toString("utf8");
+  } catch (error) {
+    throw new FileFault(describe(reasonOf(error, path)), { cause: error });
+  }
+}
+
+const ERRNO: Readonly<Record<string, string>> = {
+  ENOENT: "no such file or directory",
+  EACCES: "permission denied",
+  EISDIR: "is a directory",
+};
+
+export function reasonOf(error: unknown, path: string): string {
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (code === "EISDIR") return `read ${path}: ${ERRNO[code]}`;
+  return code in ERRNO ? `open ${path}: ${ERRNO[code]}` : String(error instanceof Error ? error.message : error);
+}

@@ -1,0 +1,149 @@
+/**
+ * defaults < --config < --config-dir < flags, and where each value came from. Feature gates are merged key by key.
+ */
+import { type DropIn, FileFault, loadConfigFile, loadDropIns } from "./config-files.ts";
+import { decodeConfiguration, encodeConfiguration } from "./decode-configuration.ts";
+import { DecodeFault, isObject } from "./decode-leaf.ts";
+import { isUnset, LEGACY, withDefaults, withEvictionDefaults } from "./defaults.ts";
+import { type FeatureGates, GateFault, resolveGates } from "./feature-gates.ts";
+import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
+import { mergePatch } from "./merge-patch.ts";
+import type { ParsedFlags } from "./parse-flags.ts";
+import type { Value } from "./value-types.ts";
+
+export type Origin =
+  | { readonly kind: "default" }
+  | { readonly kind: "file"; readonly path: string }
+  | { readonly kind: "dropIn"; readonly path: string }
+  | { readonly kind: "flag"; readonly name: string };
+
+/** In the order in which they had their say; more than one where a map was merged. */
+export type Origins = ReadonlyMap<FieldPath, readonly Origin[]>;
+
+export interface EffectiveConfiguration {
+  readonly config: Configuration;
+  readonly gates: FeatureGates;
+  readonly origins: Origins;
+  /** What a strict reader says of the file. */
+  readonly strictFault: string | undefined;
+  readonly skippedDropIns: readonly string[];
+}
+
+export interface Sources {
+  readonly flags: ParsedFlags;
+  readonly configPath: string;
+  readonly dropInFolder: string;
+}
+
+export function effectiveConfiguration({ flags, configPath, dropInFolder }: Sources): EffectiveConfiguration {
+  const origins = new Map<FieldPath, readonly Origin[]>();
+  const flagGates = (flags.fields.get("featureGates") ?? {}) as Readonly<Record<string, boolean>>;
+  const base = configPath === "" ? withoutFile(flagGates) : fromFile(configPath, flagGates, origins);
+  const { dropIns, skipped } = dropInFolder === "" ? { dropIns: [], skipped: [] } : loadDropIns(dropInFolder);
+  const dropped = dropInFolder === "" ? base.config : withDropIns(base.config, dropIns, flagGates, origins);
+  const config = withFlags(dropped, flags, origins);
+  const gates = gatesOf({ ...config.featureGates });
+  return { config, gates, origins, strictFault: base.strictFault, skippedDropIns: skipped };
+}
+
+interface Base {
+  readonly config: Configuration;
+  readonly strictFault: string | undefined;
+}
+
+const withoutFile = (flagGates: Readonly<Record<string, boolean>>): Base => ({
+  config: { ...withDefaults({}, gatesOf(flagGates)), ...LEGACY } as Configuration,
+  strictFault: undefined,
+});
+
+function fromFile(
+  path: string,
+  flagGates: Readonly<Record<string, boolean>>,
+  origins: Map<FieldPath, readonly Origin[]>,
+): Base {
+  const { written, strictFault } = prefixed(`failed to load kubelet config file, path: ${path}, error: `, () =>
+    loadConfigFile(path),
+  );
+  const gates = gatesOf({ ...flagGates, ...written.featureGates });
+  for (const field of FIELD_PATHS) {
+    if (!isUnset(field, written[field])) origins.set(field, [{ kind: "file", path }]);
+  }
+  return { config: withEvictionDefaults(withDefaults(written, gates)), strictFault };
+}
+
+/**
+ * The patches go onto the form that Go writes, where empty lists and maps are left out: one that the file emptied on purpose has
+ * its default again.
+ */
+function withDropIns(
+  base: Configuration,
+  dropIns: readonly DropIn[],
+  flagGates: Readonly<Record<string, boolean>>,
+  origins: Map<FieldPath, readonly Origin[]>,
+): Configuration {
+  let document: unknown = encodeConfiguration(base);
+  for (const dropIn of dropIns) {
+    document = mergePatch(document, dropIn.document);
+    for (const path of FIELD_PATHS) {
+      const touched = valueAt(dropIn.document, path);
+      if (touched === undefined) continue;
+      const origin: Origin = { kind: "dropIn", path: dropIn.path };
+      const merged = isObject(touched) && isObject(base[path]);
+      origins.set(path, touched === null ? [] : merged ? [...(origins.get(path) ?? []), origin] : [origin]);
+    }
+  }
+  try {
+    const { written } = decodeConfiguration(document as Readonly<Record<string, unknown>>);
+    return withDefaults(written, gatesOf({ ...flagGates, ...written.featureGates }));
+  } catch (error) {
+    if (!(error instanceof DecodeFault)) throw error;
+    throw new FileFault(
+      `failed to merge kubelet configs: failed to unmarshal merged JSON into kubelet configuration: ${error.message}`,
+      { cause: error },
+    );
+  }
+}
+
+function valueAt(document: Readonly<Record<string, unknown>>, path: string): unknown {
+  let value: unknown = document;
+  for (const step of path.split(".")) value = isObject(value) ? value[step] : undefined;
+  return value;
+}
+
+function withFlags(
+  config: Configuration,
+  flags: ParsedFlags,
+  origins: Map<FieldPath, readonly Origin[]>,
+): Configuration {
+  const values = new Map<FieldPath, Value | undefined>();
+  for (const [path, value] of flags.fields) {
+    const origin: Origin = { kind: "flag", name: fieldOf(path).flag ?? path };
+    const merged = combined(path, config, value);
+    // Given as a flag, the profile can only be asked for, not declined.
+    if (path === "seccompDefault" && value === false) continue;
+    values.set(path, merged);
+    const keeps = path === "featureGates" || path === "logging.vmodule";
+    origins.set(path, keeps ? [...(origins.get(path) ?? []), origin] : [origin]);
+  }
+  return { ...config, ...Object.fromEntries(values) };
+}
+
+function combined(path: FieldPath, config: Configuration, value: Value | undefined): Value | undefined {
+  if (path === "featureGates") return { ...config.featureGates, ...(value as Readonly<Record<string, boolean>>) };
+  if (path === "logging.vmodule") return [...(config["logging.vmodule"] ?? []), ...(value as readonly never[])];
+  return value;
+}
+
+function gatesOf(wanted: Readonly<Record<string, boolean>>): FeatureGates {
+  return prefixed("failed to set feature gates from initial flags-based config: ", () => resolveGates(wanted));
+}
+
+function prefixed<T>(prefix: string, run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof FileFault || error instanceof GateFault)
+      throw new FileFault(prefix + error.message, { cause: error });
+    throw error;
+  }
+}

@@ -1,0 +1,63 @@
+/** cgroups, reservations, eviction, and the managers of CPUs, memory and topology. */
+import { accepted, field, pointer, supported, warned } from "./field.ts";
+import { milliseconds, minutes, seconds } from "./units.ts";
+
+const managers = warned("the managers of CPUs, memory and topology");
+const memoryQos = warned("memory QoS");
+const systemCgroups = warned("cgroups of system processes");
+const eviction = warned("eviction of pods");
+const hardEviction = warned("eviction of pods; the node's conditions and allocatable follow the thresholds already");
+
+export const resourceFields = {
+  kubeletCgroups: field("string", "", "kubelet-cgroups", systemCgroups),
+  systemCgroups: field("string", "", "system-cgroups", systemCgroups),
+  cgroupRoot: field("string", "", "cgroup-root", supported),
+  cgroupsPerQOS: field("bool", true, "cgroups-per-qos", supported, pointer),
+  cgroupDriver: field("string", "cgroupfs", "cgroup-driver", warned("the systemd driver")),
+  cpuManagerPolicy: field("string", "none", "cpu-manager-policy", managers),
+  singleProcessOOMKill: field("bool", undefined, "", warned("memory.oom.group"), pointer),
+  cpuManagerPolicyOptions: field("stringMap", undefined, "cpu-manager-policy-options", managers),
+  cpuManagerReconcilePeriod: field("duration", seconds(10), "cpu-manager-reconcile-period", managers),
+  memoryManagerPolicy: field("string", "None", "memory-manager-policy", managers),
+  topologyManagerPolicy: field("string", "none", "topology-manager-policy", managers),
+  topologyManagerScope: field("string", "container", "topology-manager-scope", managers),
+  topologyManagerPolicyOptions: field("stringMap", undefined, "topology-manager-policy-options", managers),
+  qosReserved: field("stringMap", undefined, "qos-reserved", memoryQos),
+  reservedMemory: field("memoryReservations", undefined, "reserved-memory", managers),
+  podPidsLimit: field("int64", -1n, "pod-max-pids", supported, pointer),
+  cpuCFSQuota: field("bool", true, "cpu-cfs-quota", supported, pointer),
+  cpuCFSQuotaPeriod: field("duration", milliseconds(100), "cpu-cfs-quota-period", supported, pointer),
+  evictionHard: field("stringMap", undefined, "eviction-hard", hardEviction),
+  evictionSoft: field("stringMap", undefined, "eviction-soft", eviction),
+  evictionSoftGracePeriod: field("stringMap", undefined, "eviction-soft-grace-period", eviction),
+  evictionPressureTransitionPeriod: field("duration", minutes(5), "eviction-pressure-transition-period", supported),
+  evictionMaxPodGracePeriod: field("int32", 0, "eviction-max-pod-grace-period", eviction),
+  evictionMinimumReclaim: field("stringMap", undefined, "eviction-minimum-reclaim", eviction),
+  mergeDefaultEvictionSettings: field("bool", false, "", supported, pointer),
+  kernelMemcgNotification: field("bool", false, "kernel-memcg-notification", eviction),
+  failSwapOn: field("bool", true, "fail-swap-on", supported, pointer),
+  "memorySwap.swapBehavior": field("string", "", "", warned("swap for pods")),
+  systemReserved: field("stringMap", undefined, "system-reserved", supported),
+  kubeReserved: field("stringMap", undefined, "kube-reserved", supported),
+  reservedSystemCPUs: field("string", "", "reserved-cpus", supported),
+  systemReservedCgroup: field("string", "", "system-reserved-cgroup", supported),
+  kubeReservedCgroup: field("string", "", "kube-reserved-cgroup", supported),
+  enforceNodeAllocatable: field("strings", ["pods"], "enforce-node-allocatable", supported),
+  memoryThrottlingFactor: field("float", 0.9, "", memoryQos, pointer),
+  memoryReservationPolicy: field("string", "None", "", memoryQos, { goType: "v1beta1.MemoryReservationPolicy" }),
+  failCgroupV1: field("bool", true, "fail-cgroupv1", supported, pointer),
+  localStorageCapacityIsolation: field(
+    "bool",
+    true,
+    "local-storage-capacity-isolation",
+    warned("limits of local storage"),
+    pointer,
+  ),
+  oomScoreAdj: field("int32", -999, "oom-score-adj", supported, pointer),
+  maxOpenFiles: field(
+    "int64",
+    1_000_000n,
+    "max-open-files",
+    accepted("Node raises its own limit to the hard limit at start"),
+  ),
+} as const;

@@ -1,0 +1,62 @@
+/** The runtime, images, containers, volumes and the shutdown of the machine. */
+import { accepted, field, path, pointer, supported, warned } from "./field.ts";
+import { minutes, seconds } from "./units.ts";
+
+const imageGc = warned("garbage collection of images");
+const pulls = warned("limits of image pulls");
+const verification = warned("verification of pull credentials");
+const rotation = warned("rotation of container logs");
+const volumes = warned("volumes");
+const shutdown = warned("graceful shutdown of the node");
+const noEffect = accepted("without effect in the Go kubelet too");
+
+export const workloadFields = {
+  containerRuntimeEndpoint: field(
+    "string",
+    "unix:///run/containerd/containerd.sock",
+    "container-runtime-endpoint",
+    supported,
+  ),
+  imageServiceEndpoint: field("string", "", "image-service-endpoint", supported),
+  runtimeRequestTimeout: field("duration", minutes(2), "runtime-request-timeout", supported),
+  registryPullQPS: field("int32", 5, "registry-qps", pulls, pointer),
+  registryBurst: field("int32", 10, "registry-burst", pulls),
+  serializeImagePulls: field("bool", true, "serialize-image-pulls", pulls, pointer),
+  maxParallelImagePulls: field("int32", undefined, "", pulls, pointer),
+  imagePullCredentialsVerificationPolicy: field("string", "NeverVerifyPreloadedImages", "", verification, {
+    goType: "v1beta1.ImagePullCredentialsVerificationPolicy",
+  }),
+  preloadedImagesVerificationAllowlist: field("strings", undefined, "", verification),
+  imageMinimumGCAge: field("duration", minutes(2), "minimum-image-ttl-duration", imageGc),
+  imageMaximumGCAge: field("duration", 0n, "", imageGc),
+  imageGCHighThresholdPercent: field("int32", 85, "image-gc-high-threshold", imageGc, pointer),
+  imageGCLowThresholdPercent: field("int32", 80, "image-gc-low-threshold", imageGc, pointer),
+  "crashLoopBackOff.maxContainerRestartPeriod": field("duration", minutes(5), "", supported, pointer),
+  containerLogMaxSize: field("string", "10Mi", "container-log-max-size", rotation),
+  containerLogMaxFiles: field("int32", 5, "container-log-max-files", rotation, pointer),
+  containerLogMaxWorkers: field("int32", 1, "", rotation, pointer),
+  containerLogMonitorInterval: field("duration", seconds(10), "", rotation, pointer),
+  seccompDefault: field("bool", false, "seccomp-default", warned("seccomp profiles"), pointer),
+  allowedUnsafeSysctls: field("strings", undefined, "allowed-unsafe-sysctls", warned("sysctls of pods")),
+  "userNamespaces.idsPerPod": field("int64", undefined, "", warned("user namespaces"), pointer),
+  configMapAndSecretChangeDetectionStrategy: field("string", "Watch", "", volumes, {
+    goType: "v1beta1.ResourceChangeDetectionStrategy",
+  }),
+  volumeStatsAggPeriod: field("duration", minutes(1), "volume-stats-agg-period", volumes),
+  volumePluginDir: field(
+    "string",
+    "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
+    "volume-plugin-dir",
+    volumes,
+    path,
+  ),
+  enableControllerAttachDetach: field("bool", true, "enable-controller-attach-detach", volumes, pointer),
+  shutdownGracePeriod: field("duration", 0n, "", shutdown),
+  shutdownGracePeriodCriticalPods: field("duration", 0n, "", shutdown),
+  shutdownGracePeriodByPodPriority: field("priorityGracePeriods", undefined, "", shutdown),
+  protectKernelDefaults: field("bool", false, "protect-kernel-defaults", warned("kernel settings")),
+  makeIPTablesUtilChains: field("bool", true, "make-iptables-util-chains", warned("iptables chains"), pointer),
+  iptablesMasqueradeBit: field("int32", 14, "", noEffect, pointer),
+  iptablesDropBit: field("int32", 15, "", noEffect, pointer),
+  hairpinMode: field("string", "promiscuous-bridge", "hairpin-mode", noEffect),
+} as const;

@@ -1,0 +1,35 @@
+/**
+ * Every field of KubeletConfiguration v1beta1, by its path: type, default, flag, and what becomes of it here. Decoding, defaults,
+ * flags, warnings, `config check` and docs/configuration.md all come from this table.
+ */
+import type { Field } from "./field.ts";
+import { nodeFields } from "./fields-node.ts";
+import { resourceFields } from "./fields-resources.ts";
+import { serverFields } from "./fields-server.ts";
+import { workloadFields } from "./fields-workload.ts";
+import type { ValueOf } from "./value-types.ts";
+
+export const FIELDS = { ...nodeFields, ...serverFields, ...resourceFields, ...workloadFields } as const;
+
+type Fields = typeof FIELDS;
+export type FieldPath = keyof Fields;
+
+/** What somebody wrote: any part of it. */
+export type WrittenConfiguration = { readonly [P in FieldPath]?: ValueOf[Fields[P]["type"]] };
+
+/** With defaults: what has one is always there. */
+export type Configuration = {
+  readonly [P in FieldPath]:
+    | ValueOf[Fields[P]["type"]]
+    | (Fields[P]["initial"] extends undefined ? undefined : never)
+    | (P extends GateDependent ? undefined : never);
+};
+
+/** Their defaults exist only while a feature gate is on. */
+export type GateDependent = "crashLoopBackOff.maxContainerRestartPeriod" | "imagePullCredentialsVerificationPolicy";
+
+export const FIELD_PATHS = Object.keys(FIELDS).toSorted() as readonly FieldPath[];
+
+export const fieldOf = (path: FieldPath): Field => FIELDS[path];
+
+export const isFieldPath = (path: string): path is FieldPath => Object.hasOwn(FIELDS, path);

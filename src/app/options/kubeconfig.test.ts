@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { symlinkSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { folderOf } from "../../../test/support/options.ts";
+import { readKubeconfig } from "./kubeconfig.ts";
+
+interface Parts {
+  readonly cluster?: string;
+  readonly user?: string;
+  readonly context?: string;
+}
+
+const kubeconfig = ({ cluster = "certificate-authority: ca.crt", user = "{}", context = "c" }: Parts) => `apiVersion: v1
+kind: Config
+current-context: ${context}
+clusters: [{name: k, cluster: {server: "https://10.0.0.1:6443", ${cluster}}}]
+users: [{name: u, user: ${user}}]
+contexts: [{name: c, context: {cluster: k, user: u}}]
+`;
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+
+void test("[27.1.3] a kubelet.conf points to the link of the newest certificate, which is followed; paths start at its folder", (t) => {
+  const user = "{client-certificate: pki/kubelet-client-current.pem, client-key: pki/kubelet-client-current.pem}";
+  const folder = folderOf(t, {
+    "kubelet.conf": kubeconfig({ user }),
+    "ca.crt": "CA",
+    "pki/kubelet-client-1.pem": "CERT AND KEY",
+  });
+  symlinkSync("kubelet-client-1.pem", join(folder, "pki/kubelet-client-current.pem"));
+  assert.deepEqual(readKubeconfig(join(folder, "kubelet.conf")), {
+    url: "https://10.0.0.1:6443",
+    ca: "CA",
+    credentials: { kind: "certificate", certificatePem: "CERT AND KEY", keyPem: "CERT AND KEY" },
+  });
+});
+
+for (const [name, user, credentials] of [
+  [
+    "data goes before files",
+    `{client-certificate-data: ${base64("C")}, client-certificate: none, client-key-data: ${base64("K")}}`,
+    { kind: "certificate", certificatePem: "C", keyPem: "K" },
+  ],
+  ["a token", "{token: abc}", { kind: "token", token: "abc" }],
+  ["nothing", "{}", { kind: "anonymous" }],
+] as const) {
+  void test(`credentials of a kubeconfig: ${name}`, (t) => {
+    const folder = folderOf(t, { "k.conf": kubeconfig({ user }), "ca.crt": "CA" });
+    assert.deepEqual(readKubeconfig(join(folder, "k.conf")).credentials, credentials);
+  });
+}
+
+void test("a token file goes before a token and is read by whoever uses it", (t) => {
+  const folder = folderOf(t, { "k.conf": kubeconfig({ user: "{token: abc, tokenFile: token}" }), "ca.crt": "CA" });
+  assert.deepEqual(readKubeconfig(join(folder, "k.conf")).credentials, {
+    kind: "tokenFile",
+    path: join(folder, "token"),
+  });
+});
+
+void test("the name in the server's certificate can be another, and the system's authorities are trusted where none is named", (t) => {
+  const folder = folderOf(t, { "k.conf": kubeconfig({ cluster: "tls-server-name: api.example" }) });
+  assert.equal(readKubeconfig(join(folder, "k.conf")).serverName, "api.example");
+});
+
+for (const [name, parts, fault] of [
+  ["without the context", { context: "other" }, /there is no context "other"/],
+  ["without a context at all", { context: '""' }, /no current-context/],
+  ["that trusts anybody", { cluster: "insecure-skip-tls-verify: true" }, /insecure-skip-tls-verify is not supported/],
+  ["with a plugin", { user: "{exec: {command: x}}" }, /the user's exec is not supported/],
+  ["with half a pair", { user: `{client-key-data: ${base64("K")}}` }, /belong together/],
+  ["with a file that is missing", { cluster: "certificate-authority: none" }, /open .*none: no such file or directory/],
+] as const) {
+  void test(`a kubeconfig ${name} is refused`, (t) => {
+    const folder = folderOf(t, { "k.conf": kubeconfig(parts), "ca.crt": "CA" });
+    assert.throws(() => readKubeconfig(join(folder, "k.conf")), fault);
+  });
+}

@@ -1,0 +1,117 @@
+/**
+ * A kubeconfig file as the connection it describes: its current context, with the files it names read now. A link is followed, so
+ * that a rotated certificate is found at the next reading.
+ */
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { getCACertificates } from "node:tls";
+import type { Connection, Credentials } from "../../wire/kube-api/connection.ts";
+import { FileFault, reasonOf } from "./config-files.ts";
+import { isObject } from "./decode-leaf.ts";
+import { DocumentFault, readDocument } from "./read-document.ts";
+
+type Entry = Readonly<Record<string, unknown>>;
+
+export function readKubeconfig(path: string): Connection {
+  const file = resolve(path);
+  const fault = (why: string, cause?: unknown) => new FileFault(`invalid kubeconfig ${path}: ${why}`, { cause });
+  const root = parsed(readText(file, fault), fault);
+  const contextName = textOf(root, "current-context");
+  if (contextName === "") throw fault("no current-context");
+  const context = named(root, "contexts", contextName, "context", fault);
+  const cluster = named(root, "clusters", textOf(context, "cluster"), "cluster", fault);
+  const userName = textOf(context, "user");
+  const user = userName === "" ? {} : named(root, "users", userName, "user", fault);
+  const material = new Material(dirname(file), fault);
+  const serverName = textOf(cluster, "tls-server-name");
+  return {
+    url: serverUrl(cluster, fault),
+    ca: material.pem(cluster, "certificate-authority") ?? getCACertificates("system").join("\n"),
+    credentials: credentialsOf(user, material, fault),
+    ...(serverName === "" ? {} : { serverName }),
+  };
+}
+
+type Fault = (why: string, cause?: unknown) => FileFault;
+
+function serverUrl(cluster: Entry, fault: Fault): string {
+  const server = textOf(cluster, "server");
+  if (server === "") throw fault("the cluster has no server");
+  if (!URL.canParse(server) || new URL(server).protocol !== "https:")
+    throw fault(`the server ${server} is not an https URL`);
+  // Whoever stands between could then be the API server: nothing a node may risk without being asked twice.
+  if (cluster["insecure-skip-tls-verify"] === true)
+    throw fault("insecure-skip-tls-verify is not supported, name a certificate-authority");
+  if (textOf(cluster, "proxy-url") !== "") throw fault("proxy-url is not supported");
+  return server;
+}
+
+function credentialsOf(user: Entry, material: Material, fault: Fault): Credentials {
+  for (const key of ["exec", "auth-provider", "username", "password", "as", "as-uid", "as-groups"]) {
+    if (user[key] !== undefined) throw fault(`the user's ${key} is not supported, use a client certificate or a token`);
+  }
+  const certificatePem = material.pem(user, "client-certificate");
+  const keyPem = material.pem(user, "client-key");
+  if ((certificatePem === undefined) !== (keyPem === undefined)) {
+    throw fault("client-certificate and client-key belong together");
+  }
+  if (certificatePem !== undefined && keyPem !== undefined) return { kind: "certificate", certificatePem, keyPem };
+  const tokenFile = textOf(user, "tokenFile");
+  if (tokenFile !== "") return { kind: "tokenFile", path: material.path(tokenFile) };
+  const token = textOf(user, "token");
+  return token === "" ? { kind: "anonymous" } : { kind: "token", token };
+}
+
+/** What is in the file itself, in base64, goes before what it only names. */
+class Material {
+  readonly #folder: string;
+  readonly #fault: Fault;
+
+  constructor(folder: string, fault: Fault) {
+    this.#folder = folder;
+    this.#fault = fault;
+  }
+
+  path(written: string): string {
+    return resolve(this.#folder, written);
+  }
+
+  pem(entry: Entry, key: string): string | undefined {
+    const data = textOf(entry, `${key}-data`);
+    if (data !== "") return Buffer.from(data, "base64").toString("utf8");
+    const path = textOf(entry, key);
+    return path === "" ? undefined : readText(this.path(path), this.#fault);
+  }
+}
+
+function parsed(text: string, fault: Fault): Entry {
+  try {
+    const { value } = readDocument(text);
+    if (isObject(value)) return value;
+  } catch (error) {
+    if (!(error instanceof DocumentFault)) throw error;
+    throw fault(error.message, error);
+  }
+  throw fault("not an object");
+}
+
+function named(root: Entry, list: string, name: string, key: string, fault: Fault): Entry {
+  const entries = root[list];
+  const found = Array.isArray(entries) ? entries.find((entry) => isObject(entry) && entry["name"] === name) : undefined;
+  const entry: unknown = isObject(found) ? found[key] : undefined;
+  if (!isObject(entry)) throw fault(`there is no ${key} "${name}"`);
+  return entry;
+}
+
+function textOf(entry: Entry, key: string): string {
+  const value = entry[key];
+  return typeof value === "string" ? value : "";
+}
+
+function readText(path: string, fault: Fault): string {
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    throw fault(reasonOf(error, path), error);
+  }
+}

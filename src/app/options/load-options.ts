@@ -1,0 +1,109 @@
+/**
+ * From the command line to what the agent runs on. One way in for `kubelet`, `deckhand kubelet` and `deckhand config check`, in
+ * the order of the Go kubelet, so that the same mistake has the same message.
+ */
+import { AgentSettings, CompileFault, compile } from "./compile.ts";
+import type { CompiledOptions } from "./compiled-options.ts";
+import { FileFault } from "./config-files.ts";
+import { type EffectiveConfiguration, effectiveConfiguration } from "./effective-configuration.ts";
+import { GateFault, resolveGates } from "./feature-gates.ts";
+import type { MachineOfOptions } from "./machine-facts.ts";
+import { nodeLabelFault } from "./names.ts";
+import { FlagFault, type ParsedFlags, parseFlags } from "./parse-flags.ts";
+import { configurationFault } from "./validate.ts";
+import { warningsOf } from "./warnings.ts";
+
+/** What is said on the way, whether the start succeeds or not. */
+export interface Notices {
+  /** Deprecated flags, in pflag's words. */
+  readonly deprecations: readonly string[];
+  /** What a strict reader says of the file. */
+  readonly strictFault: string | undefined;
+}
+
+/** The start fails, with this to say. */
+export class OptionsFault extends Error {
+  override readonly name = "OptionsFault";
+  readonly notices: Notices;
+  constructor(message: string, notices: Notices, options?: ErrorOptions) {
+    super(message, options);
+    this.notices = notices;
+  }
+}
+
+export type Loaded =
+  | { readonly kind: "help" }
+  | { readonly kind: "version"; readonly raw: boolean }
+  | {
+      readonly kind: "options";
+      readonly options: CompiledOptions;
+      readonly effective: EffectiveConfiguration;
+      readonly flags: ParsedFlags;
+      readonly notices: Notices;
+    };
+
+export function loadOptions(args: readonly string[], machine: MachineOfOptions): Loaded {
+  const notices = { deprecations: [] as readonly string[], strictFault: undefined as string | undefined };
+  try {
+    return load(args, machine, notices);
+  } catch (error) {
+    const message = faultMessage(error);
+    if (message === undefined) throw error;
+    throw new OptionsFault(message, notices, { cause: error });
+  }
+}
+
+/** Undefined for what is no fault of the options. */
+function faultMessage(error: unknown): string | undefined {
+  if (error instanceof FlagFault) return `failed to parse kubelet flag: ${error.message}`;
+  if (error instanceof CompileFault) return `failed to run Kubelet: ${error.message}`;
+  if (error instanceof FileFault || error instanceof Refused) return error.message;
+  return undefined;
+}
+
+/** A fault whose message is whole already. */
+class Refused extends Error {}
+
+function load(
+  args: readonly string[],
+  machine: MachineOfOptions,
+  notices: { deprecations: readonly string[]; strictFault: string | undefined },
+): Loaded {
+  const flags = parseFlags(args);
+  notices.deprecations = flags.deprecations;
+  const [stray] = flags.positional;
+  if (stray !== undefined) throw new Refused(`unknown command ${stray}`);
+  if (flags.help) return { kind: "help" };
+  if (flags.version !== "false") return { kind: "version", raw: flags.version === "raw" };
+  requireFlags(flags);
+  const agent = new AgentSettings(flags.agent);
+  const effective = effectiveConfiguration({
+    flags,
+    configPath: agent.text("config"),
+    dropInFolder: agent.text("config-dir"),
+  });
+  const { config, gates } = effective;
+  notices.strictFault = effective.strictFault;
+  const fault = configurationFault({ config, gates, cgroupVersion: machine.cgroupVersion });
+  if (fault !== undefined) throw new Refused(fault);
+  if (agent.value("exit-on-lock-contention", false) && agent.text("lock-file") === "") {
+    throw new CompileFault("cannot exit on lock file contention: no lock file specified");
+  }
+  const compiled = compile({ config, gates, agent, machine });
+  const options = { ...compiled, warnings: warningsOf(effective, flags, machine) };
+  return { kind: "options", options, effective, flags, notices };
+}
+
+/** Before any file is opened. */
+function requireFlags(flags: ParsedFlags): void {
+  try {
+    resolveGates((flags.fields.get("featureGates") ?? {}) as Readonly<Record<string, boolean>>);
+  } catch (error) {
+    if (!(error instanceof GateFault)) throw error;
+    throw new Refused(`failed to set feature gates from initial flags-based config: ${error.message}`, {
+      cause: error,
+    });
+  }
+  const fault = nodeLabelFault((flags.agent.get("node-labels") ?? {}) as Readonly<Record<string, string>>);
+  if (fault !== undefined) throw new Refused(`failed to validate kubelet flags: ${fault}`);
+}

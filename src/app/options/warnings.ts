@@ -1,0 +1,82 @@
+/** What is set and will not be done, or not as one may think: nothing is dropped in silence. */
+import { AGENT_FLAG_NAMES, AGENT_FLAGS } from "./agent-flags.ts";
+import { LEGACY } from "./defaults.ts";
+import type { EffectiveConfiguration, Origin } from "./effective-configuration.ts";
+import { gateWarnings } from "./feature-gates.ts";
+import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
+import type { MachineOfOptions } from "./machine-facts.ts";
+import type { ParsedFlags } from "./parse-flags.ts";
+import type { Value } from "./value-types.ts";
+
+export function warningsOf(
+  { config, origins }: EffectiveConfiguration,
+  flags: ParsedFlags,
+  machine: MachineOfOptions,
+): readonly string[] {
+  return [
+    ...fieldWarnings(config, origins),
+    ...flagWarnings(flags),
+    ...gateWarnings(config.featureGates ?? {}),
+    ...nodeWarnings(config, flags, machine),
+  ];
+}
+
+export const describeOrigin = (origin: Origin): string => {
+  switch (origin.kind) {
+    case "default":
+      return "default";
+    case "file":
+    case "dropIn":
+      return origin.path;
+    case "flag":
+      return `--${origin.name}`;
+  }
+};
+
+/** Only what somebody wrote: nobody is told of defaults, nor of those that a missing file brings. */
+function fieldWarnings(config: Configuration, origins: EffectiveConfiguration["origins"]): readonly string[] {
+  return FIELD_PATHS.flatMap((path) => {
+    const { support } = fieldOf(path);
+    const from = origins.get(path) ?? [];
+    if (from.length === 0 || isInitial(path, config[path])) return [];
+    const where = `${path} (${from.map(describeOrigin).join(", ")})`;
+    if (support.kind === "warned") return [`${where} is set, but waits for what is not built yet: ${support.waits}`];
+    if (support.kind === "accepted") return [`${where} is set without effect: ${support.why}`];
+    return [];
+  });
+}
+
+const isInitial = (path: FieldPath, value: Value | undefined) => same(value, fieldOf(path).initial);
+
+function same(a: unknown, b: unknown): boolean {
+  const text = (value: unknown) =>
+    JSON.stringify(value, (_, item: unknown) => (typeof item === "bigint" ? `${item}n` : item));
+  return text(a) === text(b);
+}
+
+function flagWarnings(flags: ParsedFlags): readonly string[] {
+  return AGENT_FLAG_NAMES.flatMap((name) => {
+    const { support, initial } = AGENT_FLAGS[name];
+    const given = flags.agent.get(name);
+    if (given === undefined || String(given) === initial) return [];
+    if (support.kind === "warned") return [`--${name} is set, but waits for what is not built yet: ${support.waits}`];
+    if (support.kind === "accepted") return [`--${name} is set without effect: ${support.why}`];
+    return [];
+  });
+}
+
+function nodeWarnings(config: Configuration, flags: ParsedFlags, { uid }: MachineOfOptions): readonly string[] {
+  const { kubeletCgroups, kubeReservedCgroup } = config;
+  const open = LEGACY["authorization.mode"] === config["authorization.mode"] && !flags.agent.has("config");
+  return [
+    ...(uid === 0
+      ? []
+      : [
+          `Kubelet running with insufficient permissions: kubelet needs to run as uid \`0\`. It is being run as ${uid}`,
+        ]),
+    ...(kubeletCgroups !== "" && kubeReservedCgroup !== "" && !kubeletCgroups.startsWith(kubeReservedCgroup)
+      ? ["unsupported configuration:KubeletCgroups is not within KubeReservedCgroup"]
+      : []),
+    ...(open ? ["without --config the defaults are the old, open ones: anonymous requests and AlwaysAllow"] : []),
+  ];
+}

@@ -1,0 +1,133 @@
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import { type TestContext, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { type HealthCheck, logCheck, pingCheck, runHealthz, syncLoopCheck } from "./healthz.ts";
+
+interface Said {
+  readonly message: string;
+  readonly error?: unknown;
+}
+
+/** Serves on a port of the system's choice until the test ends. */
+async function serving(t: TestContext, checks: readonly HealthCheck[], port = 0) {
+  const said: Said[] = [];
+  const clock = new ManualClock();
+  const shutdown = new AbortController();
+  const { promise: listening, resolve } = Promise.withResolvers<string>();
+  const log = {
+    info: (_: number, message: string) => void said.push({ message }),
+    error: (message: string, error: unknown) => void said.push({ message, error }),
+  };
+  const onListening = ({ address, port: bound }: { readonly address: string; readonly port: number }) =>
+    resolve(`http://${address}:${bound}`);
+  const ended = runHealthz(
+    { kind: "on", address: "127.0.0.1", port },
+    { clock, log, checks, onListening },
+    shutdown.signal,
+  );
+  const stop = async () => {
+    shutdown.abort();
+    await ended;
+  };
+  t.after(stop);
+  return { listening, said, clock, stop };
+}
+
+async function get(url: string) {
+  const response = await fetch(url);
+  return { status: response.status, type: response.headers.get("content-type"), body: await response.text() };
+}
+
+const failing: HealthCheck = { name: "syncloop", check: () => "the reason" };
+const plain = "text/plain; charset=utf-8";
+
+void test("[1.19] healthz is ok while every check passes, each has its own path, and ?verbose lists them", async (t) => {
+  const base = await (await serving(t, [pingCheck, { name: "log", check: () => undefined }])).listening;
+  assert.deepEqual(await get(`${base}/healthz`), { status: 200, type: plain, body: "ok" });
+  assert.deepEqual(await get(`${base}/healthz/log`), { status: 200, type: plain, body: "ok" });
+  assert.equal((await get(`${base}/healthz?verbose`)).body, "[+]ping ok\n[+]log ok\nhealthz check passed\n");
+  assert.deepEqual([(await get(`${base}/`)).status, (await get(`${base}/healthz/none`)).status], [404, 404]);
+});
+
+void test("[1.19] a check that fails makes it 500, with the reason in the log only", async (t) => {
+  const { listening, said } = await serving(t, [pingCheck, failing]);
+  const base = await listening;
+  const body = "[+]ping ok\n[-]syncloop failed: reason withheld\nhealthz check failed\n";
+  assert.deepEqual(await get(`${base}/healthz`), { status: 500, type: plain, body });
+  assert.deepEqual(said, [{ message: "healthz check failed" }]);
+  assert.equal((await get(`${base}/healthz/syncloop`)).body, "internal server error: the reason\n");
+});
+
+void test("[1.19] a check can be left out, and one that does not exist is named", async (t) => {
+  const base = await (await serving(t, [pingCheck, failing])).listening;
+  assert.equal((await get(`${base}/healthz?exclude=syncloop`)).body, "ok");
+  assert.equal(
+    (await get(`${base}/healthz?verbose&exclude=syncloop&exclude=b&exclude=a`)).body,
+    '[+]ping ok\n[+]syncloop excluded: ok\nwarn: some health checks cannot be excluded: no matches for "a","b"\nhealthz check passed\n',
+  );
+});
+
+void test("[1.19] a check that throws is a check that fails, and a path that is no path is answered", async (t) => {
+  const broken: HealthCheck = {
+    name: "log",
+    check: () => {
+      throw new Error("gone");
+    },
+  };
+  const base = await (await serving(t, [broken])).listening;
+  assert.equal((await get(`${base}/healthz`)).status, 500);
+  assert.equal((await get(`${base}//`)).status, 400);
+});
+
+void test("[1.19] the sync loop is late after twice its period and at least five minutes; one that has not begun is not", () => {
+  const at = (nowMs: number, everyMs: number, turns: readonly (number | undefined)[]) =>
+    syncLoopCheck({ monotonicMs: () => nowMs }, everyMs, () => turns).check();
+  assert.equal(at(300_000, 60_000, [0]), undefined);
+  assert.equal(at(300_001, 60_000, [0]), "sync Loop took longer than expected");
+  assert.equal(at(300_001, 60_000, [300_000, undefined]), undefined);
+  assert.equal(at(1_000_000, 600_000, [0]), undefined);
+});
+
+void test("[1.19] the check of the log writes it out", () => {
+  let flushed = 0;
+  assert.equal(logCheck(() => void (flushed += 1)).check(), undefined);
+  assert.equal(flushed, 1);
+});
+
+void test("[1.25] a port that is taken is said and tried again every five seconds, until it is free", async (t) => {
+  const holder = createServer().listen(0, "127.0.0.1");
+  await new Promise((resolve) => holder.once("listening", resolve));
+  const bound = holder.address();
+  assert.ok(typeof bound === "object" && bound !== null);
+  const { listening, said, clock } = await serving(t, [], bound.port);
+  const until = async (count: number) => {
+    while (said.length < count || clock.timersPending === 0) await new Promise((resolve) => setImmediate(resolve));
+  };
+  await until(1);
+  await clock.advance(4999);
+  assert.equal(said.length, 1);
+  await clock.advance(1);
+  await until(2);
+  assert.ok(
+    said.every(
+      ({ message, error }) => message === "Failed to start healthz server" && /EADDRINUSE/.test(String(error)),
+    ),
+  );
+  await new Promise((resolve) => holder.close(resolve));
+  await clock.advance(5000);
+  assert.equal((await get(`${await listening}/healthz`)).body, "ok");
+});
+
+void test("[1.25] a port of 0 opens nothing", async () => {
+  const log = { info: () => assert.fail(), error: () => assert.fail() };
+  await runHealthz({ kind: "off" }, { clock: new ManualClock(), log, checks: [] }, new AbortController().signal);
+});
+
+void test("it ends with its signal, even with a connection open", async (t) => {
+  const { listening, stop } = await serving(t, []);
+  const base = await listening;
+  await get(`${base}/healthz`);
+  await stop();
+  await assert.rejects(fetch(`${base}/healthz`));
+});

@@ -1,0 +1,150 @@
+/**
+ * Plain HTTP on 127.0.0.1:10248: "ok" while every check passes. A port that is taken costs a line in the log every five seconds
+ * and nothing else: the listener is tried again for as long as the process runs.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { sleep } from "../concurrency/sleep.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+
+export interface HealthCheck {
+  readonly name: string;
+  /** Why it is not well; undefined when it is. */
+  check(): string | undefined;
+}
+
+export interface HealthzParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  /** In the order in which they are listed. Without any, "ping" is there. */
+  readonly checks: readonly HealthCheck[];
+  /** Told of each address that is listened on; with port 0 given to the system, its choice. */
+  readonly onListening?: (address: { readonly address: string; readonly port: number }) => void;
+}
+
+export type HealthzOptions =
+  | { readonly kind: "off" }
+  | { readonly kind: "on"; readonly address: string; readonly port: number };
+
+export const pingCheck: HealthCheck = { name: "ping", check: () => undefined };
+
+/** Written out as far as it goes; a log that blocks blocks us, and nobody is answered. */
+export const logCheck = (flush: () => void): HealthCheck => ({
+  name: "log",
+  check: () => {
+    flush();
+    return undefined;
+  },
+});
+
+const SILENCE_MS_MIN = 300_000;
+
+/** Every loop says when it last took a turn, by the monotonic clock; one that has not begun yet says nothing. */
+export const syncLoopCheck = (
+  clock: Pick<Clock, "monotonicMs">,
+  syncEveryMs: number,
+  lastTurnsMs: () => readonly (number | undefined)[],
+): HealthCheck => ({
+  name: "syncloop",
+  check: () => {
+    const limitMs = Math.max(2 * syncEveryMs, SILENCE_MS_MIN);
+    const nowMs = clock.monotonicMs();
+    const late = lastTurnsMs().some((turnMs) => turnMs !== undefined && nowMs - turnMs > limitMs);
+    return late ? "sync Loop took longer than expected" : undefined;
+  },
+});
+
+const AGAIN_MS = 5000;
+
+/** Ends only by its signal. */
+export async function runHealthz(options: HealthzOptions, parts: HealthzParts, shutdown: AbortSignal): Promise<void> {
+  if (options.kind === "off") return;
+  const { clock, log } = parts;
+  while (!shutdown.aborted) {
+    const failure = await serve(options, parts, shutdown);
+    if (failure === undefined || shutdown.aborted) return;
+    log.error("Failed to start healthz server", failure);
+    await sleep(clock, AGAIN_MS, shutdown).catch(() => {});
+  }
+}
+
+/** Until the signal, or the error that ended it. */
+function serve(
+  { address, port }: { readonly address: string; readonly port: number },
+  parts: HealthzParts,
+  shutdown: AbortSignal,
+): Promise<Error | undefined> {
+  const server = createServer(
+    { headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384, keepAliveTimeout: 90_000 },
+    (request, response) => answer(request, response, parts),
+  );
+  server.maxConnections = 64;
+  const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+  const stop = () => void close(server).then(() => resolve(undefined));
+  server.once("error", (error) => resolve(error));
+  server.listen({ host: address, port }, () => {
+    const bound = server.address();
+    if (typeof bound === "object" && bound !== null) parts.onListening?.(bound);
+  });
+  shutdown.addEventListener("abort", stop, { once: true });
+  return promise.finally(() => shutdown.removeEventListener("abort", stop));
+}
+
+function close(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeAllConnections();
+  return promise;
+}
+
+function answer(request: IncomingMessage, response: ServerResponse, { checks, log }: HealthzParts): void {
+  const url = URL.parse(request.url ?? "/", "http://healthz");
+  if (url === null) return send(response, 400, "400 Bad Request\n");
+  const all = checks.length === 0 ? [pingCheck] : checks;
+  if (url.pathname === "/healthz") return sendAll(url.searchParams, response, all, log);
+  const single = all.find(({ name }) => url.pathname === `/healthz/${name}`);
+  if (single === undefined) return send(response, 404, "404 page not found\n");
+  const fault = faultOf(single);
+  return fault === undefined ? send(response, 200, "ok") : send(response, 500, `internal server error: ${fault}\n`);
+}
+
+/** Why a check failed goes to the log only: anybody on the machine can ask here. */
+function sendAll(query: URLSearchParams, response: ServerResponse, checks: readonly HealthCheck[], log: Log): void {
+  const excluded = new Set(query.getAll("exclude"));
+  const failed: { readonly name: string; readonly fault: string }[] = [];
+  const lines = checks.map((check) => {
+    const { name } = check;
+    if (excluded.delete(name)) return `[+]${name} excluded: ok\n`;
+    const fault = faultOf(check);
+    if (fault === undefined) return `[+]${name} ok\n`;
+    failed.push({ name, fault });
+    return `[-]${name} failed: reason withheld\n`;
+  });
+  if (excluded.size > 0) {
+    const names = [...excluded].toSorted().map((name) => JSON.stringify(name));
+    lines.push(`warn: some health checks cannot be excluded: no matches for ${names.join(",")}\n`);
+  }
+  if (failed.length > 0) {
+    log.info(2, "healthz check failed", { checks: failed });
+    return send(response, 500, `${lines.join("")}healthz check failed\n`);
+  }
+  return send(response, 200, query.has("verbose") ? `${lines.join("")}healthz check passed\n` : "ok");
+}
+
+/** A check that throws is not well. */
+function faultOf(check: HealthCheck): string | undefined {
+  try {
+    return check.check();
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+function send(response: ServerResponse, status: number, body: string): void {
+  response.writeHead(status, {
+    "Content-Type": "text/plain; charset=utf-8",
+    "X-Content-Type-Options": "nosniff",
+    "Content-Length": Buffer.byteLength(body),
+  });
+  response.end(body);
+}

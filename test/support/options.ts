@@ -1,0 +1,39 @@
+/** For tests of the options: a folder with files, and the whole way from arguments to options on a machine that is not ours. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import type { TestContext } from "node:test";
+import { type Loaded, loadOptions } from "../../src/app/options/load-options.ts";
+import type { MachineOfOptions } from "../../src/app/options/machine-facts.ts";
+
+export const machine: MachineOfOptions = { hostname: "Node-1", cgroupVersion: 2, uid: 0 };
+
+export const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+
+/** Gone with the test. */
+export function folderOf(t: TestContext, files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "deckhand-options-"));
+  t.after(() => rmSync(folder, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, name)), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+export type LoadedOptions = Extract<Loaded, { readonly kind: "options" }>;
+
+export function load(args: readonly string[], on: MachineOfOptions = machine): LoadedOptions {
+  const loaded = loadOptions(args, on);
+  if (loaded.kind !== "options") throw new Error(`no options but ${loaded.kind}`);
+  return loaded;
+}
+
+export function faultOf(args: readonly string[], on: MachineOfOptions = machine): string {
+  try {
+    loadOptions(args, on);
+  } catch (error) {
+    if (error instanceof Error) return error.message;
+  }
+  throw new Error("nothing is wrong with it");
+}
