@@ -19,6 +19,7 @@ const LIFE_RECORDS = 40;
 class World {
   readonly asked: string[] = [];
   readonly promised = new Set<string>();
+  replaying = false;
   readonly random: Random;
   readonly fake: FakeFiles;
   #stepsLeft = Number.POSITIVE_INFINITY;
@@ -49,7 +50,12 @@ class World {
 
   async append(files: HostFiles): Promise<void> {
     const journal = createJournal({ files, folder: FOLDER, clock: new ManualClock(), onProblem: () => {}, limits });
-    this.check(await journal.replay());
+    this.replaying = true;
+    const found = await journal.replay();
+    this.replaying = false;
+    this.check(found);
+    // Whoever reads it acts on it, so it must not be gone the next time.
+    for (const { uid } of found) this.promised.add(uid);
     for (let group = 0; group < LIFE_RECORDS; ) {
       const size = 1 + Math.floor(this.random.fraction() * 6);
       await Promise.all(
@@ -109,8 +115,8 @@ void test("a disk that fills and empties rejects appends, takes later ones, and 
     for (let life = 0; life < 4; life += 1) {
       world.fake.disk.freeBytes = Math.floor(world.random.fraction() * 3000);
       await world.live(1 + Math.floor(world.random.fraction() * 300), (files) => world.append(files));
-      rejected += world.asked.length - world.promised.size;
     }
+    rejected += world.asked.length - world.promised.size;
     world.fake.disk.freeBytes = 1e6;
     const before = world.promised.size;
     assert.equal(await world.live(Number.POSITIVE_INFINITY, (files) => world.append(files)), false);
@@ -126,8 +132,9 @@ void test("any call that fails, with or without effect, costs at most its own ap
     const world = new World(seed);
     const codes = ["noSpace", "readOnly", "other", "notPermitted"] as const;
     world.fake.faultFor = ({ operation }) => {
-      // A read that fails is not complete, and says so; here only writing is looked at.
-      if (operation === "list" || operation === "read" || world.random.fraction() > 0.15) return undefined;
+      // At the start a read that fails is told and cannot be made good; in a compaction it must cost nothing.
+      const isReading = operation === "list" || operation === "read";
+      if ((isReading && world.replaying) || world.random.fraction() > (isReading ? 0.03 : 0.15)) return undefined;
       const code = codes[Math.floor(world.random.fraction() * codes.length)] ?? "other";
       return { code, effect: world.random.fraction() < 0.5 ? "none" : "done" };
     };

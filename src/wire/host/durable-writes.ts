@@ -16,17 +16,19 @@ const CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | c
 export const temporaryBeside = (path: string) => join(dirname(path), `.${basename(path)}.tmp`);
 
 export class DurableWrites {
-  readonly #synced = new Set<string>();
+  /** By folder, for as long as nothing was made in it since it began. */
+  readonly #syncs = new Map<string, Promise<void>>();
   readonly #turns = new Map<string, Promise<void>>();
 
   /** An entry of this folder was made: the next durable write below it syncs it again. */
   changed(folder: string): void {
-    this.#synced.delete(folder);
+    this.#syncs.delete(folder);
   }
 
   forgetTree(path: string): void {
-    for (const folder of this.#synced)
-      if (folder === path || folder.startsWith(`${path}/`)) this.#synced.delete(folder);
+    for (const folder of this.#syncs.keys()) {
+      if (folder === path || folder.startsWith(`${path}/`)) this.#syncs.delete(folder);
+    }
   }
 
   replace(path: string, content: Uint8Array, mode: number): Promise<void> {
@@ -37,7 +39,8 @@ export class DurableWrites {
         await writeNew(temporary, content, mode);
         await rename(temporary, path);
       } catch (error) {
-        await unlinkIfThere(temporary);
+        // The first failure is the one to tell; what cannot be removed now is removed by the next try.
+        await unlinkIfThere(temporary).catch(() => {});
         throw error;
       }
       this.changed(dirname(path));
@@ -74,19 +77,28 @@ export class DurableWrites {
   }
 
   async #syncFoldersAbove(path: string): Promise<void> {
-    for (let folder = dirname(path); !this.#synced.has(folder); folder = dirname(folder)) {
-      // Before the sync, so that a change made while it runs is not taken for synced.
-      this.#synced.add(folder);
+    const direct = dirname(path);
+    for (let folder = direct; ; folder = dirname(folder)) {
       try {
-        await syncFolder(folder);
+        await this.#syncOnce(folder);
       } catch (error) {
-        this.#synced.delete(folder);
         // A folder higher up that we may not even open is none that we made.
-        if (folder !== dirname(path) && errnoOf(error) === "EACCES") return;
+        if (folder !== direct && errnoOf(error) === "EACCES") return;
         throw error;
       }
       if (folder === dirname(folder)) return;
     }
+  }
+
+  #syncOnce(folder: string): Promise<void> {
+    const known = this.#syncs.get(folder);
+    if (known !== undefined) return known;
+    const sync = syncFolder(folder);
+    this.#syncs.set(folder, sync);
+    sync.catch(() => {
+      if (this.#syncs.get(folder) === sync) this.#syncs.delete(folder);
+    });
+    return sync;
   }
 }
 
