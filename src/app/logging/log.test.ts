@@ -25,14 +25,12 @@ function recorded(changes: Partial<LogSettings> = {}) {
 
 void test("[22.4] text is that of klog, with the module where klog has the file", () => {
   const { lines, errors, log } = recorded();
-  log
-    .of("status")
-    .info(0, 'Patched "it"', {
-      pod: { namespace: "default", name: "web" },
-      attempt: 2,
-      ok: true,
-      node: { name: "n1" },
-    });
+  log.of("status").info(0, 'Patched "it"', {
+    pod: { namespace: "default", name: "web" },
+    attempt: 2,
+    ok: true,
+    node: { name: "n1" },
+  });
   log
     .of("status")
     .error("Failed", new Error("outer", { cause: new Error("inner") }), { pod: { namespace: "a", name: "b" } });
@@ -103,13 +101,11 @@ for (const format of ["text", "json"] as const) {
 
 void test("what is no secret is left alone", () => {
   const { lines, log } = recorded();
-  log
-    .of("x")
-    .info(0, "Pulled", {
-      image: "registry.k8s.io/pause:3.10",
-      secret: { namespace: "a", name: "pull" },
-      digest: "sha256:0123456789abcdef",
-    });
+  log.of("x").info(0, "Pulled", {
+    image: "registry.k8s.io/pause:3.10",
+    secret: { namespace: "a", name: "pull" },
+    digest: "sha256:0123456789abcdef",
+  });
   assert.match(
     lines[0] ?? "",
     /image="registry\.k8s\.io\/pause:3\.10" secret="a\/pull" digest="sha256:0123456789abcdef"/,

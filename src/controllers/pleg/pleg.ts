@@ -5,9 +5,11 @@
  * Losing any event costs time, never correctness: the next list finds what it told.
  */
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { fingerprint, listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
@@ -18,6 +20,8 @@ import type { Observer } from "./observer.ts";
 export interface PlegOptions {
   readonly runtime: Pick<Runtime, "listSandboxes" | "listContainers" | "events">;
   readonly observer: Observer;
+  /** What the last whole list said; undefined before the first. */
+  readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -119,6 +123,7 @@ export class Pleg {
     const listings = listingByPod(sandboxes, containers);
     this.#lastListedMs = clock.monotonicMs();
     observer.noteListing(listings);
+    this.#options.listedSandboxes.set(sandboxes);
     for (const uid of this.#fingerprints.keys()) if (!listings.has(uid)) this.#fingerprints.delete(uid);
     for (const [uid, listing] of listings) if (this.#changed(uid, listing)) looks.wake(uid);
   }

@@ -10,6 +10,7 @@ import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
 import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
+import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import {
   causeFromText,
   causeToText,
@@ -217,7 +218,20 @@ export class PodWorkers {
       return false;
     }
     state.lifecycle = next;
+    this.#noteEnding();
     return true;
+  }
+
+  /** Whose mirrors must go with them. */
+  #noteEnding(): void {
+    const { endingPods } = this.#cells;
+    const ending = new Set<string>();
+    for (const { lifecycle, pod } of this.#states.values()) {
+      if (lifecycle.kind === "running" || lifecycle.kind === "finished") continue;
+      if (pod !== undefined && isStaticPod(pod)) ending.add(fullNameOf(pod));
+    }
+    const before = endingPods.value;
+    if (ending.size !== before.size || [...ending].some((name) => !before.has(name))) endingPods.set(ending);
   }
 
   #finalPhase(state: PodState, lifecycle: PodLifecycle): "Succeeded" | "Failed" {

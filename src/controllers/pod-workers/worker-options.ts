@@ -1,6 +1,6 @@
 /** What the pod workers need of the world, and what they are set to. */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
@@ -38,6 +38,8 @@ export interface PodWorkerCells {
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
   readonly runtimeHealth: Latest<RuntimeHealth>;
   readonly podOutcomes: LatestTable<string, PodOutcome>;
+  /** Full names of static pods that are being ended. */
+  readonly endingPods: LatestCell<ReadonlySet<string>>;
   /** A look that begins now. */
   readonly look: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
 }

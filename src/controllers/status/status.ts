@@ -8,6 +8,7 @@ import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { fullNameOf } from "../../domain/pod/pod-identity.ts";
@@ -30,7 +31,7 @@ export interface StatusOptions {
   readonly admittedPods: ReadTable<string, AdmittedPod>;
   readonly desiredPods: Latest<DesiredPods>;
   readonly podOutcomes: ReadTable<string, PodOutcome>;
-  readonly hostIps: Latest<readonly string[]>;
+  readonly ownNode: Latest<OwnNode>;
   readonly qosClass: (pod: Pod) => string;
   readonly runtimeName: () => string;
 }
@@ -55,7 +56,7 @@ export class StatusPublisher {
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, podOutcomes, hostIps, desiredPods, clock, log } = this.#options;
+    const { admittedPods, podOutcomes, desiredPods, clock, log } = this.#options;
     const worker = new KeyedWorker<string>({
       turn: (uid, signal) => this.#turn(uid, signal, (ms) => timers.wakeIn(uid, ms)),
       onBug: (uid, error) => {
@@ -71,7 +72,7 @@ export class StatusPublisher {
     const unwatch = [admittedPods.watch((uid) => worker.wake(uid)), podOutcomes.watch((uid) => worker.wake(uid))];
     try {
       await Promise.all([
-        whenever(hostIps, wakeAll, shutdown),
+        this.#whenAddressesChange(wakeAll, shutdown),
         whenever(desiredPods, () => this.#wakeStatic(worker), shutdown),
       ]);
     } finally {
@@ -79,6 +80,21 @@ export class StatusPublisher {
       timers.close();
       await worker.drained();
     }
+  }
+
+  /** The Node changes with every heartbeat; its addresses hardly ever. */
+  async #whenAddressesChange(act: () => void, shutdown: AbortSignal): Promise<void> {
+    const { ownNode } = this.#options;
+    let known = "";
+    await whenever(
+      ownNode,
+      () => {
+        const addresses = hostIpsOf(ownNode.value).join(" ");
+        if (addresses !== known) act();
+        known = addresses;
+      },
+      shutdown,
+    );
   }
 
   /** A mirror pod came, went or changed: the status belongs on the one that is there now. */
@@ -148,7 +164,7 @@ export class StatusPublisher {
   }
 
   #wanted(admitted: AdmittedPod, outcome: PodOutcome, previous: PodStatus): PodStatus {
-    const { clock, hostIps, qosClass, runtimeName } = this.#options;
+    const { clock, ownNode, qosClass, runtimeName } = this.#options;
     return podStatus({
       pod: admitted.pod,
       view: outcome.view,
@@ -159,7 +175,7 @@ export class StatusPublisher {
       runtimeName: runtimeName(),
       ready: readyWithoutProbes,
       qosClass: qosClass(admitted.pod),
-      hostIps: hostIps.value,
+      hostIps: hostIpsOf(ownNode.value),
       firstSeenWallMs: admitted.firstSeenWallMs,
       wallMs: clock.wallMs(),
       isStatic: admitted.isStatic,
@@ -184,6 +200,11 @@ export class StatusPublisher {
     );
   }
 }
+
+const hostIpsOf = (own: OwnNode): readonly string[] =>
+  own.kind === "present"
+    ? (own.node.status?.addresses ?? []).filter(({ type }) => type === "InternalIP").map(({ address }) => address)
+    : [];
 
 const readyWithoutProbes = ({ state }: PodContainer) => ({ ready: state === "running", started: state === "running" });
 

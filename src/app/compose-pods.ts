@@ -1,0 +1,167 @@
+/** The loops that carry pods: where they come from, their workers, their published status, and what they leave behind. */
+import { LatestCell } from "../concurrency/latest-cell.ts";
+import { collectContainers } from "../controllers/housekeeping/container-gc.ts";
+import { removeLeftovers } from "../controllers/housekeeping/leftovers.ts";
+import { runApiSource } from "../controllers/pod-sources/api-source.ts";
+import { runFileSource } from "../controllers/pod-sources/file-source.ts";
+import { StaticPodNamer } from "../controllers/pod-sources/manifests.ts";
+import { runUrlSource } from "../controllers/pod-sources/url-source.ts";
+import { PodWorkers } from "../controllers/pod-workers/pod-workers.ts";
+import { hugepageSizesOf } from "../controllers/resources/node-groups.ts";
+import { runMirrorPods } from "../controllers/status/mirror-pods.ts";
+import { StatusPublisher } from "../controllers/status/status.ts";
+import type { UidFacts } from "../domain/journal/facts.ts";
+import type { SourceState } from "../domain/pod/desired-pod.ts";
+import { parseResolverFile } from "../domain/pod/dns-config.ts";
+import type { PodSource } from "../domain/pod/pod-identity.ts";
+import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
+import type { StaticPodFact } from "../domain/pod/static-pod-uid.ts";
+import { podParents } from "../domain/resources/cgroup-name.ts";
+import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
+import { podQosClass } from "../domain/resources/qos-class.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { Loop, Wiring } from "./compose.ts";
+
+/** Where log agents look for containers; the same on every node. */
+const CONTAINER_LOG_LINKS = "/var/log/containers";
+const RESOLVER_BYTES_MAX = 64 * 1024;
+
+export function podSources(
+  { ports, options, cells }: Wiring,
+  journal: Journal,
+  facts: ReadonlyMap<string, UidFacts>,
+): { readonly states: ReadonlyMap<PodSource, LatestCell<SourceState>>; readonly loops: readonly Loop[] } {
+  const states = new Map<PodSource, LatestCell<SourceState>>();
+  const loops: Loop[] = [];
+  const nodeName = options.node.name;
+  const log = ports.logOf("pod-sources");
+  const add = (source: PodSource, run: (state: LatestCell<SourceState>, shutdown: AbortSignal) => Promise<void>) => {
+    const state = new LatestCell<SourceState>({ kind: "unseen" });
+    states.set(source, state);
+    loops.push((shutdown) => run(state, shutdown));
+  };
+  const namer = new StaticPodNamer({ ...ports, journal }, staticFacts(facts), () => ({
+    sandboxes: cells.listedSandboxes.value,
+    mirrors: cells.desiredPods.value.mirrors,
+  }));
+  const common = { ...ports, log, namer, runtimeListed: cells.listedSandboxes };
+  const { staticFolder, staticUrl } = options.pods;
+  if (staticFolder !== undefined) {
+    const { path, everyMs } = staticFolder;
+    add("file", (state, shutdown) => runFileSource({ path, checkEveryMs: everyMs, nodeName }, { ...common, state }, shutdown));
+  }
+  if (staticUrl !== undefined) {
+    const settings = { ...staticUrl, checkEveryMs: staticUrl.everyMs, nodeName };
+    add("http", (state, shutdown) => runUrlSource(settings, { ...common, state }, shutdown));
+  }
+  const { api } = ports;
+  if (api !== undefined) {
+    add("api", (state, shutdown) => runApiSource({ ...ports, ...cells, api: api.main, log, state, nodeName }, shutdown));
+  }
+  return { states, loops };
+}
+
+function staticFacts(facts: ReadonlyMap<string, UidFacts>): ReadonlyMap<string, StaticPodFact> {
+  const byPod = new Map<string, StaticPodFact>();
+  for (const { uid, pod, staticPod } of facts.values()) {
+    if (staticPod !== undefined) byPod.set(pod, { kind: "staticPod", uid, pod, wallMs: 0, ...staticPod });
+  }
+  return byPod;
+}
+
+export function podLoops(
+  wiring: Wiring,
+  parts: {
+    readonly journal: Journal;
+    readonly facts: ReadonlyMap<string, UidFacts>;
+    readonly look: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
+  },
+): readonly Loop[] {
+  const { ports, options, cells } = wiring;
+  const { api } = ports;
+  const folders = { rootDir: options.folders.root, podLogsDir: options.folders.podLogs, containerLogLinks: CONTAINER_LOG_LINKS };
+  const publishing: readonly Loop[] =
+    api === undefined
+      ? []
+      : [
+          (shutdown) =>
+            new StatusPublisher({
+              ...ports,
+              ...cells,
+              api: api.main,
+              log: ports.logOf("status"),
+              qosClass: podQosClass,
+              runtimeName: () => runtimeName(wiring),
+            }).run(shutdown),
+          (shutdown) => runMirrorPods({ ...ports, ...cells, api: api.main, log: ports.logOf("status") }, shutdown),
+        ];
+  return [
+    ...publishing,
+    async (shutdown) => {
+      const cgroups = await known(cells.cgroups, shutdown);
+      if (cgroups === undefined) return;
+      await whenTrue(cells.tiersReady, shutdown);
+      if (shutdown.aborted) return;
+      const worker = await makeWorkers(wiring, cgroups.pods, parts, folders);
+      const log = ports.logOf("housekeeping");
+      await Promise.all([
+        worker.run(shutdown),
+        collectContainers({ ...ports, ...cells, ...folders, log, look: parts.look }, shutdown),
+        removeLeftovers({ ...ports, ...cells, ...folders, cgroups: cgroups.pods, log, podParents }, shutdown),
+      ]);
+    },
+  ];
+}
+
+async function makeWorkers(
+  { ports, options, cells, events }: Wiring,
+  cgroups: NonNullable<Wiring["cells"]["cgroups"]["value"]>["pods"],
+  { journal, facts, look }: Parameters<typeof podLoops>[1],
+  folders: { readonly rootDir: string; readonly podLogsDir: string; readonly containerLogLinks: string },
+): Promise<PodWorkers> {
+  const machine = await ports.machine.facts();
+  const { pods } = options;
+  const resources = podResourcePlan({
+    cgroupVersion: cgroups.version,
+    cpuCfsQuota: options.cgroups.cpuQuota,
+    cpuCfsQuotaPeriodUs: options.cgroups.cpuQuotaPeriodMs * 1000,
+    podPidsLimit: options.cgroups.podPidsMax,
+    hugepageSizes: hugepageSizesOf(machine),
+    memoryCapacityBytes: machine.memoryBytes,
+    singleProcessOomKill: options.cgroups.singleProcessOomKill,
+    swapLimits: cgroups.version === 2,
+  });
+  return new PodWorkers(
+    { ...ports, cgroups, journal, events, log: ports.logOf("pod-workers") },
+    { ...cells, look },
+    {
+      ...folders,
+      clusterDns: pods.clusterDns,
+      clusterDomain: pods.clusterDomain,
+      hostResolver: async () => {
+        if (pods.resolvConf === "") return { servers: [], searches: [], options: [] };
+        const text = await ports.files.readHead(pods.resolvConf, RESOLVER_BYTES_MAX);
+        return parseResolverFile(new TextDecoder().decode(text));
+      },
+      seccompDefault: pods.seccompDefault,
+      backoffCapMs: pods.restartBackoffMsMax,
+      resources,
+    },
+    facts,
+  );
+}
+
+const runtimeName = ({ cells }: Wiring): string =>
+  cells.runtimeHealth.value.kind === "answered" ? cells.runtimeHealth.value.version.name : "";
+
+/** The cell's value once it has one; undefined when the end comes first. */
+async function known<T>(cell: LatestCell<T | undefined>, shutdown: AbortSignal): Promise<T | undefined> {
+  while (cell.value === undefined && !shutdown.aborted) {
+    await cell.changed(cell.version, shutdown).catch(() => undefined);
+  }
+  return cell.value;
+}
+
+async function whenTrue(cell: LatestCell<boolean>, shutdown: AbortSignal): Promise<void> {
+  while (!cell.value && !shutdown.aborted) await cell.changed(cell.version, shutdown).catch(() => undefined);
+}

@@ -1,0 +1,195 @@
+/**
+ * The whole kubelet from ports and options, naming no adapter: the simulator calls this too. It reads as the wiring diagram: the cells
+ * first, each with its one writer, then the loops. What needs no runtime starts at once; what does starts when the runtime has first
+ * said that it is ready, so a kubelet started before its runtime waits and then carries on by itself.
+ */
+import { LatestCell } from "../concurrency/latest-cell.ts";
+import { LatestTable } from "../concurrency/latest-table.ts";
+import { EventRecorder } from "../controllers/events/event-recorder.ts";
+import { logEventSink } from "../controllers/events/log-sink.ts";
+import { createJournal } from "../controllers/journal/journal.ts";
+import { Observer } from "../controllers/pleg/observer.ts";
+import { Pleg } from "../controllers/pleg/pleg.ts";
+import { watchRuntimeHealth } from "../controllers/pleg/runtime-health.ts";
+import { runPodConfig } from "../controllers/pod-config/pod-config.ts";
+import type { NodeCgroups } from "../controllers/resources/resources.ts";
+import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
+import { foldFacts } from "../domain/journal/facts.ts";
+import type { Pressure } from "../domain/node/conditions.ts";
+import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
+import type { NodeSync, OwnNode, Registration } from "../domain/node/own-node.ts";
+import { NO_PRESSURE } from "../domain/node/pressure.ts";
+import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
+import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
+import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
+import type { PodOutcome } from "../domain/pod/pod-outcome.ts";
+import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
+import type { Image } from "../domain/runtime/image.ts";
+import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
+import type { Sandbox } from "../domain/runtime/sandbox.ts";
+import type { ApiServer } from "../ports/api-server.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { EventSink } from "../ports/event-sink.ts";
+import type { HostFiles } from "../ports/host-files.ts";
+import type { HttpFetch } from "../ports/http-fetch.ts";
+import type { Images } from "../ports/images.ts";
+import type { Log } from "../ports/log.ts";
+import type { Machine } from "../ports/machine.ts";
+import type { Random } from "../ports/random.ts";
+import type { Runtime } from "../ports/runtime.ts";
+import { nodeLoops } from "./compose-node.ts";
+import { podLoops, podSources } from "./compose-pods.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+
+export interface KubeletPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: HostFiles;
+  readonly machine: Machine;
+  readonly http: HttpFetch;
+  readonly runtime: Runtime;
+  readonly images: Images;
+  /** By the driver that the runtime says it uses. */
+  readonly cgroups: (driver: CgroupDriver) => NodeCgroups;
+  /** Undefined: a node without an API server. Heartbeats and events go over clients of their own. */
+  readonly api: { readonly main: ApiServer; readonly heartbeats: ApiServer; readonly events: ApiServer } | undefined;
+  readonly logOf: (module: string) => Log;
+}
+
+/** Every cell of the kubelet. Who writes it stands beside it; everyone else only reads. */
+export interface Cells {
+  readonly desiredPods: LatestCell<DesiredPods>; // pod-config
+  readonly admittedPods: LatestTable<string, AdmittedPod>; // sync-loop
+  readonly sourcesReady: LatestCell<boolean>; // sync-loop
+  readonly podRuntimeStatus: LatestTable<string, PodRuntimeView>; // pleg, its observer
+  readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>; // pleg
+  readonly runtimeHealth: LatestCell<RuntimeHealth>; // pleg, its status poll
+  readonly podOutcomes: LatestTable<string, PodOutcome>; // pod-workers
+  readonly endingPods: LatestCell<ReadonlySet<string>>; // pod-workers
+  readonly cgroups: LatestCell<NodeCgroups | undefined>; // the second stage, once
+  readonly tiersReady: LatestCell<boolean>; // resources
+  readonly ownNode: LatestCell<OwnNode>; // cluster-objects
+  readonly nodeRegistered: LatestCell<Registration>; // node, its registration
+  readonly nodeSynced: LatestCell<NodeSync>; // node, its status loop
+  readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
+  readonly pressure: LatestCell<Pressure>; // eviction
+  readonly volumesInUse: LatestCell<readonly string[] | undefined>; // volumes, once built
+  readonly nodeHolds: LatestCell<NodeHolds>; // shutdown and volumes, once built
+}
+
+const makeCells = (): Cells => ({
+  desiredPods: new LatestCell(noPods),
+  admittedPods: new LatestTable(),
+  sourcesReady: new LatestCell(false),
+  podRuntimeStatus: new LatestTable(),
+  listedSandboxes: new LatestCell<readonly Sandbox[] | undefined>(undefined),
+  runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
+  podOutcomes: new LatestTable(),
+  endingPods: new LatestCell<ReadonlySet<string>>(new Set()),
+  cgroups: new LatestCell<NodeCgroups | undefined>(undefined),
+  tiersReady: new LatestCell(false),
+  ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
+  nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
+  nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
+  nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
+  pressure: new LatestCell(NO_PRESSURE),
+  volumesInUse: new LatestCell<readonly string[] | undefined>([]),
+  nodeHolds: new LatestCell(NO_HOLDS),
+});
+
+export interface Wiring {
+  readonly ports: KubeletPorts;
+  readonly options: CompiledOptions;
+  readonly cells: Cells;
+  readonly events: EventSink;
+}
+
+export type Loop = (shutdown: AbortSignal) => Promise<void>;
+
+export interface Kubelet {
+  /** Ends when `shutdown` aborts and every loop has come to rest; pods stay as they are. Rejects when a loop fails. */
+  run(shutdown: AbortSignal): Promise<void>;
+  /** When each loop last took a turn, on the monotonic clock: for the health check. */
+  readonly lastTurnsMs: () => readonly (number | undefined)[];
+  readonly cells: Cells;
+}
+
+export function compose(ports: KubeletPorts, options: CompiledOptions): Kubelet {
+  const cells = makeCells();
+  let syncTurnMs: number | undefined;
+  return {
+    cells,
+    lastTurnsMs: () => [syncTurnMs],
+    async run(shutdown) {
+      const { clock, files, logOf } = ports;
+      const recorder = ports.api === undefined ? undefined : eventRecorder(ports, options, ports.api.events);
+      const events = recorder ?? logEventSink(logOf("events"), 2);
+      const wiring: Wiring = { ports, options, cells, events };
+      const journal = createJournal({
+        files,
+        folder: `${options.folders.root}/deckhand/journal`,
+        clock,
+        onProblem: (problem) => logOf("journal").error("the journal has a problem", new Error(JSON.stringify(problem))),
+      });
+      const facts = foldFacts(await journal.replay());
+      const observer = new Observer({ runtime: ports.runtime, podRuntimeStatus: cells.podRuntimeStatus, shutdown });
+      const pleg = new Pleg({ ...ports, observer, listedSandboxes: cells.listedSandboxes, log: logOf("pleg") });
+      const sources = podSources(wiring, journal, facts);
+      const syncLoop = new SyncLoop({
+        ...ports,
+        ...cells,
+        journal,
+        events,
+        log: logOf("sync-loop"),
+        facts,
+        turned: () => {
+          syncTurnMs = clock.monotonicMs();
+        },
+      });
+      const loops: readonly Loop[] = [
+        (signal) => pleg.run(signal),
+        (signal) =>
+          watchRuntimeHealth({ ...ports, ...cells, log: logOf("pleg"), lastListedMs: () => pleg.lastListedMs }, signal),
+        ...sources.loops,
+        (signal) => runPodConfig({ ...ports, ...cells, sources: sources.states, events, log: logOf("pod-config") }, signal),
+        (signal) => syncLoop.run(signal),
+        ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
+        ...nodeLoops(wiring),
+        ...podLoops(wiring, { journal, facts, look: (uid, signal) => observer.look(uid, signal) }),
+      ];
+      await runAll(loops, shutdown);
+    },
+  };
+}
+
+const eventRecorder = (ports: KubeletPorts, options: CompiledOptions, api: ApiServer): EventRecorder =>
+  new EventRecorder(
+    { ...ports, api, log: ports.logOf("events") },
+    {
+      nodeName: options.node.name,
+      eventRecordQps: options.api.kind === "cluster" ? options.api.eventsPerSecond : 0,
+      eventBurst: options.api.kind === "cluster" ? options.api.eventBurst : 0,
+    },
+  );
+
+/** Runs until the end is asked for, or until one of them fails: then the others are ended too. */
+async function runAll(loops: readonly Loop[], shutdown: AbortSignal): Promise<void> {
+  const all = new AbortController();
+  const end = () => all.abort(shutdown.reason);
+  shutdown.addEventListener("abort", end, { once: true });
+  if (shutdown.aborted) end();
+  const outcomes = await Promise.allSettled(
+    loops.map(async (loop) => {
+      try {
+        await loop(all.signal);
+      } catch (error) {
+        all.abort(error);
+        throw error;
+      }
+    }),
+  );
+  shutdown.removeEventListener("abort", end);
+  if (shutdown.aborted) return;
+  const failure = outcomes.find((outcome) => outcome.status === "rejected");
+  if (failure !== undefined) throw failure.reason;
+}
