@@ -1,5 +1,7 @@
 /** The loops of the node itself: its registration, status and lease, its cgroups, and how full it is. */
-import { sleep } from "../concurrency/sleep.ts";
+
+import { parseIp } from "../base/ip-address.ts";
+import { formatQuantity, type Quantity, wholeQuantity } from "../base/quantity.ts";
 import { runOwnNode } from "../controllers/cluster-objects/own-node.ts";
 import { runPressure } from "../controllers/eviction/pressure.ts";
 import { runImageList } from "../controllers/images/image-list.ts";
@@ -8,17 +10,16 @@ import { runNodeStatus } from "../controllers/node/node-status.ts";
 import { runPodCidr } from "../controllers/node/pod-cidr.ts";
 import { runRegistration } from "../controllers/node/register.ts";
 import { SnapshotReader } from "../controllers/node/snapshot.ts";
+import { settleCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
 import type { Enforcement, NodeGroupSettings } from "../controllers/resources/node-groups.ts";
 import { ResourcesController } from "../controllers/resources/resources.ts";
 import type { NodeOptions } from "../domain/node/node-status.ts";
+import type { Threshold } from "../domain/node/pressure.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
-import { nodeAllocatable, type Reservations } from "../domain/resources/node-allocatable.ts";
+import { nodeAllocatable, type Reservations, type ThresholdValue } from "../domain/resources/node-allocatable.ts";
 import { parseResourceList, type ResourceList } from "../domain/resources/resource-list.ts";
-import { formatQuantity, type Quantity, wholeQuantity } from "../base/quantity.ts";
-import { isRuntimeError } from "../ports/runtime-error.ts";
 import type { Loop, Wiring } from "./compose.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
-import { parseNodeIp } from "./options/node-ips.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 
 export function nodeLoops(wiring: Wiring): readonly Loop[] {
@@ -31,28 +32,24 @@ export function nodeLoops(wiring: Wiring): readonly Loop[] {
   ];
 }
 
-const DRIVER_TRIES = 3;
-const DRIVER_RETRY_MS = 2_000;
-
 /** The second stage begins here: the runtime has been ready once, and says which cgroup driver it uses. */
 async function learnCgroupDriver({ ports, options, cells }: Wiring, shutdown: AbortSignal): Promise<void> {
   const { runtimeHealth } = cells;
   const isReady = () => runtimeHealth.value.kind === "answered" && runtimeHealth.value.lastReadyMs !== undefined;
-  while (!isReady() && !shutdown.aborted) {
-    await runtimeHealth.changed(runtimeHealth.version, shutdown).catch(() => undefined);
-  }
-  for (let tries = 1; !shutdown.aborted; tries += 1) {
-    try {
-      cells.cgroups.set(ports.cgroups(await ports.runtime.cgroupDriver(shutdown)));
-      return;
-    } catch (error) {
-      if (shutdown.aborted) return;
-      if (isRuntimeError(error, "unimplemented") || tries >= DRIVER_TRIES) {
-        cells.cgroups.set(ports.cgroups(options.cgroups.driver));
+  try {
+    while (!isReady()) await runtimeHealth.changed(runtimeHealth.version, shutdown);
+    const parts = { ...ports, log: ports.logOf("resources") };
+    for (;;) {
+      const settled = await settleCgroupDriver(options.cgroups.driver, parts, shutdown);
+      if (settled.kind !== "noAnswer") {
+        cells.cgroups.set(ports.cgroups(settled.driver));
         return;
       }
-      await sleep(ports.clock, DRIVER_RETRY_MS, shutdown).catch(() => undefined);
+      // A runtime that was ready and is gone again comes back; without its word no pod can be placed.
+      parts.log.error("the runtime does not say which cgroup driver it uses", settled.error);
     }
+  } catch (error) {
+    if (!shutdown.aborted) throw error;
   }
 }
 
@@ -76,11 +73,15 @@ function pressureParts({ ports, options, cells }: Wiring): Parameters<typeof run
     options: {
       rootFolder: options.folders.root,
       imageFolderEveryMs: 600_000,
-      thresholds: options.eviction.hard,
+      thresholds: options.eviction.hard.filter(isMeasured),
       holdMs: options.eviction.conditionHoldMs,
     },
   };
 }
+
+/** Thresholds of the containers' own file system are derived from the others, whatever an operator says. */
+const isMeasured = (threshold: HardThreshold): threshold is HardThreshold & Threshold =>
+  threshold.signal !== "containerfs.available" && threshold.signal !== "containerfs.inodesFree";
 
 function clusterLoops({ ports, options, cells, events }: Wiring): readonly Loop[] {
   const { api } = ports;
@@ -93,7 +94,11 @@ function clusterLoops({ ports, options, cells, events }: Wiring): readonly Loop[
   const common = { ...ports, ...cells, events, log, snapshots, options: node };
   return [
     (shutdown) => runOwnNode({ ...common, api: api.main, nodeName }, shutdown),
-    (shutdown) => runRegistration({ ...common, api: api.heartbeats, registerNode: options.node.register, registration: registrationOf(options) }, shutdown),
+    (shutdown) =>
+      runRegistration(
+        { ...common, api: api.heartbeats, registerNode: options.node.register, registration: registrationOf(options) },
+        shutdown,
+      ),
     (shutdown) =>
       runNodeStatus(
         {
@@ -121,7 +126,10 @@ function clusterLoops({ ports, options, cells, events }: Wiring): readonly Loop[
 
 const registrationOf = ({ node }: CompiledOptions) => ({
   labels: node.labels,
-  taints: node.taints,
+  taints: node.taints.map(({ timeAdded, ...taint }) => ({
+    ...taint,
+    ...(timeAdded === undefined ? {} : { timeAdded }),
+  })),
   providerId: node.providerId,
   controllerAttach: true,
   resetExtendedResources: false,
@@ -132,7 +140,7 @@ function nodeOptions(options: CompiledOptions): NodeOptions {
   return {
     name: node.name,
     hostname: node.name,
-    nodeIps: node.ips.map(parseNodeIp),
+    nodeIps: node.ips.map((text) => parseIp(text)).filter((ip) => ip !== undefined),
     externalCloud: node.externalCloud,
     maxPods: node.podsMax,
     podsPerCore: node.podsPerCore,
@@ -146,20 +154,23 @@ function nodeOptions(options: CompiledOptions): NodeOptions {
   };
 }
 
-function allocatableOf(capacity: Readonly<Record<string, string>>, options: CompiledOptions): Readonly<Record<string, string>> {
-  const thresholds = options.eviction.outOfAllocatable
-    ? new Map(options.eviction.hard.map(({ signal, value }) => [signal, thresholdValue(value)] as const))
-    : new Map();
+function allocatableOf(
+  capacity: Readonly<Record<string, string>>,
+  options: CompiledOptions,
+): Readonly<Record<string, string>> {
+  const { hard, outOfAllocatable } = options.eviction;
+  const thresholds = new Map<string, ThresholdValue>();
+  if (outOfAllocatable) for (const { signal, value } of hard) thresholds.set(signal, thresholdValue(value));
   const allocatable = nodeAllocatable(parseResourceList(capacity), reservationsOf(options), thresholds);
   return Object.fromEntries([...allocatable].map(([name, quantity]) => [name, formatQuantity(quantity)]));
 }
 
-type HardValue = CompiledOptions["eviction"]["hard"][number]["value"];
+type HardThreshold = CompiledOptions["eviction"]["hard"][number];
 
-const thresholdValue = (value: HardValue) =>
+const thresholdValue = (value: HardThreshold["value"]): ThresholdValue =>
   value.kind === "share"
-    ? ({ kind: "share", share: value.share } as const)
-    : ({ kind: "amount", amount: wholeQuantity(value.amount, "BinarySI") } as const);
+    ? { kind: "fraction", fraction: value.share }
+    : { kind: "quantity", quantity: wholeQuantity(value.amount, "BinarySI") };
 
 function reservationsOf({ reserved }: CompiledOptions): Reservations {
   const list = (amounts: Readonly<Record<string, Quantity>>): ResourceList => new Map(Object.entries(amounts));

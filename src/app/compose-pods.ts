@@ -48,7 +48,9 @@ export function podSources(
   const { staticFolder, staticUrl } = options.pods;
   if (staticFolder !== undefined) {
     const { path, everyMs } = staticFolder;
-    add("file", (state, shutdown) => runFileSource({ path, checkEveryMs: everyMs, nodeName }, { ...common, state }, shutdown));
+    add("file", (state, shutdown) =>
+      runFileSource({ path, checkEveryMs: everyMs, nodeName }, { ...common, state }, shutdown),
+    );
   }
   if (staticUrl !== undefined) {
     const settings = { ...staticUrl, checkEveryMs: staticUrl.everyMs, nodeName };
@@ -56,7 +58,9 @@ export function podSources(
   }
   const { api } = ports;
   if (api !== undefined) {
-    add("api", (state, shutdown) => runApiSource({ ...ports, ...cells, api: api.main, log, state, nodeName }, shutdown));
+    add("api", (state, shutdown) =>
+      runApiSource({ ...ports, ...cells, api: api.main, log, state, nodeName }, shutdown),
+    );
   }
   return { states, loops };
 }
@@ -79,7 +83,11 @@ export function podLoops(
 ): readonly Loop[] {
   const { ports, options, cells } = wiring;
   const { api } = ports;
-  const folders = { rootDir: options.folders.root, podLogsDir: options.folders.podLogs, containerLogLinks: CONTAINER_LOG_LINKS };
+  const folders = {
+    rootDir: options.folders.root,
+    podLogsDir: options.folders.podLogs,
+    containerLogLinks: CONTAINER_LOG_LINKS,
+  };
   const publishing: readonly Loop[] =
     api === undefined
       ? []

@@ -15,10 +15,9 @@ import { runPodConfig } from "../controllers/pod-config/pod-config.ts";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
 import { foldFacts } from "../domain/journal/facts.ts";
-import type { Pressure } from "../domain/node/conditions.ts";
+import { NO_PRESSURE, type Pressure } from "../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
 import type { NodeSync, OwnNode, Registration } from "../domain/node/own-node.ts";
-import { NO_PRESSURE } from "../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
@@ -92,7 +91,7 @@ const makeCells = (): Cells => ({
   nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
   nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
   nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
-  pressure: new LatestCell(NO_PRESSURE),
+  pressure: new LatestCell<Pressure>(NO_PRESSURE),
   volumesInUse: new LatestCell<readonly string[] | undefined>([]),
   nodeHolds: new LatestCell(NO_HOLDS),
 });
@@ -151,7 +150,8 @@ export function compose(ports: KubeletPorts, options: CompiledOptions): Kubelet 
         (signal) =>
           watchRuntimeHealth({ ...ports, ...cells, log: logOf("pleg"), lastListedMs: () => pleg.lastListedMs }, signal),
         ...sources.loops,
-        (signal) => runPodConfig({ ...ports, ...cells, sources: sources.states, events, log: logOf("pod-config") }, signal),
+        (signal) =>
+          runPodConfig({ ...ports, ...cells, sources: sources.states, events, log: logOf("pod-config") }, signal),
         (signal) => syncLoop.run(signal),
         ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
         ...nodeLoops(wiring),

@@ -2,9 +2,9 @@
 import { basename } from "node:path";
 import { isSea } from "node:sea";
 import { hostClock } from "../wire/host/clock.ts";
-import { notBuiltYet } from "./commands/kubelet.ts";
 import { runProgram } from "./commands/program.ts";
 import { readMachine } from "./options/machine-facts.ts";
+import { runKubelet } from "./run-kubelet.ts";
 
 /** A single executable has its own name first; a script is called by the path of the file, links as they were written. */
 const called = isSea() ? process.argv0 : (process.argv[1] ?? "deckhand");
@@ -18,5 +18,5 @@ process.exitCode = await runProgram(
     stdout: (text) => void process.stdout.write(text),
     stderr: (text) => void process.stderr.write(text),
   },
-  notBuiltYet,
+  runKubelet,
 );

@@ -136,7 +136,7 @@ export async function nodeAgent(
   await writeFile(resolvConf, `nameserver ${SERVICE_DNS}\n`);
   const config = join(node.folder, "kubelet.json");
   await writeFile(config, JSON.stringify(kubeletConfiguration(layout, node, resolvConf), undefined, 2));
-  const program = { go: [parts.path("kubelet")], deckhand: [process.execPath, DECKHAND_MAIN] }[agent];
+  const program = { go: [parts.path("kubelet")], deckhand: [process.execPath, DECKHAND_MAIN, "kubelet"] }[agent];
   const flags = [
     `--config=${config}`,
     `--kubeconfig=${node.kubeconfig}`,
