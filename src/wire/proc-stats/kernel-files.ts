@@ -35,7 +35,7 @@ export class KernelFiles {
 }
 
 /** The number after a key, in a file of lines `key value` or `key: value kB`. */
-export function numberOf(content: string, key: string): bigint | undefined {
+function numberOf(content: string, key: string): bigint | undefined {
   for (const line of content.split("\n")) {
     const [name, value] = line.split(/[\s:]+/, 2);
     if (name === key && value !== undefined && /^\d+$/.test(value)) return BigInt(value);
