@@ -195,12 +195,14 @@ function unseenCases(cluster: ClusterOf): void {
 }
 
 function nonsenseCases(cluster: ClusterOf): void {
-  void test("a success that is not JSON is an error", async (t) => {
-    const server = await stubServer(t, cluster(), (stream) => answer(stream, 200, "<html>"));
-    const api = await clientFor(t, cluster(), { url: server.url });
-    const { outcome } = await timed(() => api.get(configMaps, target, forever));
-    assertUnreachable(outcome, { mayHaveHappened: true });
-  });
+  for (const body of ["<html>", '{"metadata":{"name":"x"', ""]) {
+    void test(`a success that is not JSON is an error: ${JSON.stringify(body)}`, async (t) => {
+      const server = await stubServer(t, cluster(), (stream) => answer(stream, 200, body));
+      const api = await clientFor(t, cluster(), { url: server.url });
+      const { outcome } = await timed(() => api.get(configMaps, target, forever));
+      assertUnreachable(outcome, { mayHaveHappened: true });
+    });
+  }
 
   const event = JSON.stringify({ type: "ADDED", object });
   for (const [name, body] of [
