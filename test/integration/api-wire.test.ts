@@ -21,7 +21,7 @@ before(async () => {
 after(() => started?.down());
 
 /** No case may wait without an end. */
-const timeout = 180_000;
+const timeout = 400_000;
 void suite("identity", { timeout }, () => identityCases(cluster));
 void suite("load", { timeout }, () => loadCases(cluster));
 void suite("faults", { timeout, concurrency: true }, () => faultCases(cluster));

@@ -12,7 +12,7 @@ import { seed } from "../../size.ts";
 import { newNamespace } from "../api-world.ts";
 import { type ClusterOf, clientFor, forever, proxyFor, timed } from "./world.ts";
 
-const WRITES = 3000;
+const LASTS_MS = 12_000;
 const LIMIT_MS = 1500;
 
 export function chaosCases(cluster: ClusterOf): void {
@@ -31,7 +31,8 @@ export function chaosCases(cluster: ClusterOf): void {
     const stop = new AbortController();
     const trouble = makeTrouble(proxy, random, stop.signal);
     const claims = new Map<string, "happened" | "did not" | "unknown">();
-    for (let from = 0; from < WRITES; from += 20) {
+    const endMs = performance.now() + LASTS_MS;
+    for (let from = 0; performance.now() < endMs; from += 20) {
       const names = Array.from({ length: 20 }, (_, index) => `w${from + index}`);
       await Promise.all(
         names.map(async (name) => {
@@ -56,7 +57,6 @@ export function chaosCases(cluster: ClusterOf): void {
     assert.deepEqual(lies, []);
     const count = (wanted: string) => [...claims.values()].filter((claim) => claim === wanted).length;
     for (const claim of ["happened", "did not", "unknown"]) figure(`writes: ${claim}`, count(claim), "writes");
-    assert.equal(claims.size, WRITES);
     for (const claim of ["happened", "did not", "unknown"]) assert.ok(count(claim) > 0, `no write was ${claim}`);
   });
 }

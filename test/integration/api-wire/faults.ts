@@ -71,9 +71,9 @@ function silenceCases(cluster: ClusterOf): void {
     proxy.now(silent);
     const { tookMs, outcome } = await timed(() => anything(api));
     assertUnreachable(outcome, { mayHaveHappened: true });
-    assert.ok(tookMs > 1950 && tookMs < 3000, `${tookMs} ms`);
+    assert.ok(tookMs > 1950 && tookMs < 4000, `${tookMs} ms`);
     const next = await timed(() => anything(api));
-    assert.ok(!(next.outcome instanceof Error) && next.tookMs < 1000, `${next.tookMs} ms`);
+    assert.ok(!(next.outcome instanceof Error) && next.tookMs < 1900, `${next.tookMs} ms`);
     await waitUntil("the silent connection to be given up", 15_000, () => Promise.resolve(api.sessionsOpen === 1));
   });
 
@@ -83,7 +83,7 @@ function silenceCases(cluster: ClusterOf): void {
     const api = await clientFor(t, cluster(), { url: proxy.url, connectLimitMs: 1000 });
     const { tookMs, outcome } = await timed(() => anything(api));
     assertUnreachable(outcome, { mayHaveHappened: false });
-    assert.ok(tookMs > 950 && tookMs < 2000, `${tookMs} ms`);
+    assert.ok(tookMs > 950 && tookMs < 4000, `${tookMs} ms`);
     proxy.next({});
     await anything(api);
   });
@@ -94,7 +94,7 @@ function silenceCases(cluster: ClusterOf): void {
     const api = await clientFor(t, cluster(), { url: proxy.url, requestLimitMs: 700 });
     const { tookMs, outcome } = await timed(() => anything(api));
     assertUnreachable(outcome, { mayHaveHappened: false });
-    assert.ok(tookMs > 650 && tookMs < 1700, `${tookMs} ms`);
+    assert.ok(tookMs > 650 && tookMs < 4000, `${tookMs} ms`);
   });
 
   void test("silence shorter than the limit costs nothing: the watch goes on", async (t) => {
@@ -120,7 +120,7 @@ function cutCases(cluster: ClusterOf): void {
     const api = await clientFor(t, cluster(), { url: proxy.url });
     const { tookMs, outcome } = await timed(() => anything(api));
     assertUnreachable(outcome, { mayHaveHappened: false });
-    assert.ok(tookMs < 1000, `${tookMs} ms`);
+    assert.ok(tookMs < 3000, `${tookMs} ms`);
     await proxy.listen();
     await anything(api);
   });
@@ -210,7 +210,7 @@ function slowCases(cluster: ClusterOf): void {
     await anything(api);
     const { tookMs, outcome } = await timed(() => Promise.all(Array.from({ length: 20 }, () => anything(api))));
     assert.ok(!(outcome instanceof Error));
-    assert.ok(tookMs > 490 && tookMs < 3000, `${tookMs} ms`);
+    assert.ok(tookMs > 490 && tookMs < 8000, `${tookMs} ms`);
   });
 
   void test("one byte at a time: requests, lists and watches come out whole", async (t) => {

@@ -14,7 +14,7 @@ async function measure<T>(experiment: "watches" | "reconnects", { api }: Cluster
   const child = fileURLToPath(new URL("./leak-child.ts", import.meta.url));
   const connection = [api.url, api.caFile, api.adminCertFile, api.adminKeyFile];
   const output = await command(process.execPath, ["--expose-gc", child, experiment, ...connection], {
-    limitMs: 120_000,
+    limitMs: 240_000,
   });
   return JSON.parse(output) as T;
 }
@@ -75,7 +75,7 @@ export function leakCases(cluster: ClusterOf): void {
     const [sent, queued] = [timed(get), timed(get)];
     await new Promise((resolve) => setTimeout(resolve, 200));
     const { tookMs } = await timed(() => api.close());
-    assert.ok(tookMs < 500, `${tookMs} ms`);
+    assert.ok(tookMs < 3000, `${tookMs} ms`);
     assertUnreachable((await watch).outcome, { mayHaveHappened: true });
     assertUnreachable((await sent).outcome, { mayHaveHappened: true });
     assertUnreachable((await queued).outcome, { mayHaveHappened: false });

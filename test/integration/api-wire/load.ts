@@ -132,7 +132,7 @@ function watchCases(cluster: ClusterOf): void {
     await api.create(configMaps, configMap(elsewhere, "a"), forever);
     const { tookMs, outcome } = await ended;
     assert.equal(outcome, undefined);
-    assert.ok(tookMs > 4500 && tookMs < 8000, `${tookMs} ms`);
+    assert.ok(tookMs > 4500 && tookMs < 15_000, `${tookMs} ms`);
     assert.deepEqual(new Set(kinds), new Set(["bookmark"]));
   });
 
@@ -169,7 +169,7 @@ function turnCases(cluster: ClusterOf): void {
       Promise.all(Array.from({ length: 150 }, () => api.get(namespaces, { name: "default" }, forever))),
     );
     figure("150 requests at 50/s, burst 100", Math.round(tookMs), "ms");
-    assert.ok(tookMs > 950 && tookMs < 2500, `${tookMs} ms`);
+    assert.ok(tookMs > 950 && tookMs < 4000, `${tookMs} ms`);
   });
 
   void test("a client of its own is not held up by another's queue", async (t) => {
@@ -179,7 +179,7 @@ function turnCases(cluster: ClusterOf): void {
       Array.from({ length: 100 }, () => busy.get(namespaces, { name: "default" }, forever)),
     );
     const { tookMs, outcome } = await timed(() => heartbeats.get(namespaces, { name: "default" }, forever));
-    assert.ok(!(outcome instanceof Error) && tookMs < 1000, `${tookMs} ms`);
+    assert.ok(!(outcome instanceof Error) && tookMs < 3000, `${tookMs} ms`);
     await busy.close();
     await queue;
   });
@@ -188,7 +188,7 @@ function turnCases(cluster: ClusterOf): void {
     const api = await clientFor(t, cluster(), { requestsPerSecond: 0.1, burst: 1, requestLimitMs: 300 });
     await api.get(namespaces, { name: "default" }, forever);
     const { tookMs, outcome } = await timed(() => api.get(namespaces, { name: "default" }, forever));
-    assert.ok(tookMs > 290 && tookMs < 1000, `${tookMs} ms`);
+    assert.ok(tookMs > 290 && tookMs < 3000, `${tookMs} ms`);
     assertUnreachable(outcome, { mayHaveHappened: false });
   });
 }

@@ -1,6 +1,6 @@
 /** What is tried again, what is not, and answers that are none. */
 import assert from "node:assert/strict";
-import { constants, type IncomingHttpHeaders } from "node:http2";
+import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
 import { test } from "node:test";
 import { setTimeout } from "node:timers/promises";
 import type { Eviction } from "../../../src/api/gen/policy-v1.ts";
@@ -70,7 +70,7 @@ function evictionCases(cluster: ClusterOf): void {
     await admin.update(budgets, { ...budget, status } as ApiObject, { subresource: "status" }, forever);
     const { tookMs, outcome } = await call;
     assert.ok(!(outcome instanceof Error));
-    assert.ok(tookMs >= 10_000 && tookMs < 14_000, `${tookMs} ms`);
+    assert.ok(tookMs >= 10_000 && tookMs < 20_000, `${tookMs} ms`);
     assert.ok((await admin.get(pods, where, forever)).metadata?.deletionTimestamp);
   });
 }
@@ -84,7 +84,7 @@ function laterCases(cluster: ClusterOf): void {
       const api = await clientFor(t, cluster(), { url: server.url });
       const { tookMs, outcome } = await timed(() => api.get(configMaps, target, forever));
       assert.deepEqual(outcome, object);
-      assert.ok(tookMs >= 1000 && tookMs < 2000, `${tookMs} ms`);
+      assert.ok(tookMs >= 1000 && tookMs < 5000, `${tookMs} ms`);
     });
   }
 
@@ -99,7 +99,7 @@ function laterCases(cluster: ClusterOf): void {
     const server = await stubServer(t, cluster(), (stream) => answer(stream, 429, busy, { "retry-after": "60" }));
     const api = await clientFor(t, cluster(), { url: server.url });
     const { tookMs, outcome } = await timed(() => api.get(configMaps, target, forever));
-    assert.ok(outcome instanceof ApiError && outcome.retryAfterMs === 60_000 && tookMs < 1000);
+    assert.ok(outcome instanceof ApiError && outcome.retryAfterMs === 60_000 && tookMs < 10_000);
   });
 
   for (const [status, headers] of [
@@ -157,17 +157,25 @@ function unseenCases(cluster: ClusterOf): void {
   });
 
   void test("a request that a farewell covers gets its answer, and the next goes over a new connection", async (t) => {
-    const handler: Handler = (stream, turn) => {
-      if (turn === 1) stream.session?.goaway(constants.NGHTTP2_NO_ERROR, stream.id ?? 1);
-      void setTimeout(200).then(() => answer(stream, 200, object));
+    const farewell = Promise.withResolvers<void>();
+    let covered: ServerHttp2Stream | undefined;
+    const handler: Handler = (stream) => {
+      if (covered === undefined) {
+        covered = stream;
+        stream.session?.goaway(constants.NGHTTP2_NO_ERROR, stream.id ?? 1);
+        farewell.resolve();
+        return;
+      }
+      if (stream.session === covered.session) return; // Sent before the farewell arrived: beyond it, and sent anew.
+      for (const open of [covered, stream]) answer(open, 200, object);
     };
     const server = await stubServer(t, cluster(), handler);
     const api = await clientFor(t, cluster(), { url: server.url });
     const first = api.get(configMaps, target, forever);
-    await setTimeout(100);
-    const second = api.get(configMaps, target, forever);
-    assert.deepEqual([await first, await second], [object, object]);
-    assert.deepEqual([server.requests, server.connections], [2, 2]);
+    await farewell.promise;
+    assert.deepEqual(await api.get(configMaps, target, forever), object);
+    assert.deepEqual(await first, object);
+    assert.equal(server.connections, 2);
   });
 
   void test("a stream that breaks after the server saw it is not tried again", async (t) => {
@@ -179,28 +187,33 @@ function unseenCases(cluster: ClusterOf): void {
   });
 
   void test("no more streams at once on a connection than the server allows", async (t) => {
-    let open = 0;
-    let most = 0;
-    const handler: Handler = (stream) => {
-      open += 1;
-      most = Math.max(most, open);
-      void setTimeout(100).then(() => answer(stream, 200, object));
-      stream.once("close", () => (open -= 1));
-    };
-    const server = await stubServer(t, cluster(), handler, { maxConcurrentStreams: 2 });
+    const open: ServerHttp2Stream[] = [];
+    const perConnection = new Map<unknown, number>();
+    const server = await stubServer(
+      t,
+      cluster(),
+      (stream) => {
+        open.push(stream);
+        perConnection.set(stream.session, (perConnection.get(stream.session) ?? 0) + 1);
+        if (open.length === 5) for (const each of open) answer(each, 200, object);
+      },
+      { maxConcurrentStreams: 2 },
+    );
     const api = await clientFor(t, cluster(), { url: server.url });
     await Promise.all(Array.from({ length: 5 }, () => api.get(configMaps, target, forever)));
-    assert.deepEqual([server.connections, most], [3, 5]);
+    assert.deepEqual([...perConnection.values()], [2, 2, 1]);
   });
 }
 
 function nonsenseCases(cluster: ClusterOf): void {
-  void test("a success that is not JSON is an error", async (t) => {
-    const server = await stubServer(t, cluster(), (stream) => answer(stream, 200, "<html>"));
-    const api = await clientFor(t, cluster(), { url: server.url });
-    const { outcome } = await timed(() => api.get(configMaps, target, forever));
-    assertUnreachable(outcome, { mayHaveHappened: true });
-  });
+  for (const body of ["<html>", '{"metadata":{"name":"x"', ""]) {
+    void test(`a success that is not JSON is an error: ${JSON.stringify(body)}`, async (t) => {
+      const server = await stubServer(t, cluster(), (stream) => answer(stream, 200, body));
+      const api = await clientFor(t, cluster(), { url: server.url });
+      const { outcome } = await timed(() => api.get(configMaps, target, forever));
+      assertUnreachable(outcome, { mayHaveHappened: true });
+    });
+  }
 
   const event = JSON.stringify({ type: "ADDED", object });
   for (const [name, body] of [
