@@ -11,9 +11,3 @@ export const apiMicroTime = (wallMs: number): string => {
   const micros = Math.floor((wallMs - Math.floor(wallMs)) * 1000);
   return `${new Date(Math.floor(wallMs)).toISOString().slice(0, 23)}${String(micros).padStart(3, "0")}Z`;
 };
-
-/** Undefined for what is not a time. */
-export function parseApiTime(text: string): number | undefined {
-  const wallMs = Date.parse(text);
-  return Number.isNaN(wallMs) ? undefined : wallMs;
-}

@@ -6,7 +6,7 @@ import type { PodSnapshot } from "../../src/domain/pod/pod-snapshot.ts";
 import { type PodContainer, type PodRuntimeView, podView } from "../../src/domain/pod/runtime-view.ts";
 import type { SandboxStatus } from "../../src/domain/runtime/sandbox.ts";
 
-export const UID = "11111111-2222-3333-4444-555555555555";
+const UID = "11111111-2222-3333-4444-555555555555";
 export const NOW_MS = 1_800_000_000_000;
 
 export const container = (name: string, more: Partial<Container> = {}): Container => ({

@@ -5,7 +5,7 @@
  * Invariants: turns of one UID never overlap; a start in flight is cut short when the pod must end; from the terminating mark on
  * nothing starts; what cannot be read again (an exit, an end) is in the journal before it is acted upon or published.
  */
-import { Interrupted, KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
@@ -458,5 +458,3 @@ const seconds = (ms: number) => {
   const total = Math.round(ms / 1000);
   return total < 60 ? `${total}s` : `${Math.floor(total / 60)}m${total % 60}s`;
 };
-
-export const isInterrupted = (error: unknown) => error instanceof Interrupted;

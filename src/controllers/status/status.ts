@@ -15,7 +15,7 @@ import { fullNameOf } from "../../domain/pod/pod-identity.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodContainer } from "../../domain/pod/runtime-view.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
-import { podStatus } from "../../domain/pod-status/pod-status.ts";
+import { podStatus, rejectedStatus } from "../../domain/pod-status/pod-status.ts";
 import { statusPatch } from "../../domain/pod-status/status-patch.ts";
 import { isConflict, isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
@@ -165,6 +165,10 @@ export class StatusPublisher {
 
   #wanted(admitted: AdmittedPod, outcome: PodOutcome, previous: PodStatus): PodStatus {
     const { clock, ownNode, qosClass, runtimeName } = this.#options;
+    const { verdict, firstSeenWallMs } = admitted;
+    if (verdict.kind === "rejected") {
+      return rejectedStatus(previous, verdict.rejection, { qosClass: qosClass(admitted.pod), firstSeenWallMs });
+    }
     return podStatus({
       pod: admitted.pod,
       view: outcome.view,
@@ -176,7 +180,7 @@ export class StatusPublisher {
       ready: readyWithoutProbes,
       qosClass: qosClass(admitted.pod),
       hostIps: hostIpsOf(ownNode.value),
-      firstSeenWallMs: admitted.firstSeenWallMs,
+      firstSeenWallMs,
       wallMs: clock.wallMs(),
       isStatic: admitted.isStatic,
     });

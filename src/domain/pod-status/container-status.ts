@@ -3,6 +3,7 @@ import type { Container, ContainerState, ContainerStatus, Pod } from "../../api/
 import { apiTimeOfNs } from "../../base/timestamp.ts";
 import { restartPolicyOf, shouldRun } from "../pod/restart-policy.ts";
 import { instancesOf, type PodContainer, type PodRuntimeView, restartCountOf } from "../pod/runtime-view.ts";
+import { sharedMessage } from "../pod/termination-message.ts";
 
 export interface WaitingReason {
   readonly reason: string;
@@ -99,7 +100,7 @@ function observed(instance: PodContainer, container: Container, inputs: Containe
   };
 }
 
-function stateOf(instance: PodContainer, { runtimeName, messages }: ContainerStatusInputs): ContainerState {
+function stateOf(instance: PodContainer, { pod, runtimeName, messages }: ContainerStatusInputs): ContainerState {
   switch (instance.state) {
     case "running":
       return { running: { startedAt: apiTimeOfNs(instance.startedWallNs ?? instance.createdWallNs) } };
@@ -108,7 +109,10 @@ function stateOf(instance: PodContainer, { runtimeName, messages }: ContainerSta
         terminated: {
           exitCode: instance.exitCode,
           ...said("reason", instance.reason),
-          ...said("message", messages.get(instance.id) || instance.message),
+          ...said(
+            "message",
+            sharedMessage(messages.get(instance.id) || instance.message, pod.spec?.containers.length ?? 1),
+          ),
           ...(instance.startedWallNs === undefined ? {} : { startedAt: apiTimeOfNs(instance.startedWallNs) }),
           ...(instance.finishedWallNs === undefined ? {} : { finishedAt: apiTimeOfNs(instance.finishedWallNs) }),
           containerID: `${runtimeName}://${instance.id}`,

@@ -33,8 +33,6 @@ export type TerminationCause =
   /** Somebody on the node ends it: the phase is Failed with these words. */
   | { readonly kind: "failed"; readonly reason: string; readonly message: string };
 
-export const mayStartContainers = (lifecycle: PodLifecycle): boolean => lifecycle.kind === "running";
-
 /** What is left of the grace. */
 export const graceLeftMs = (
   { graceSeconds, sinceMonotonicMs }: Extract<PodLifecycle, { kind: "terminating" }>,

@@ -7,7 +7,7 @@ import type {
   SecurityProfile,
 } from "../runtime/security.ts";
 
-export function namespaceOptions(pod: Pod): NamespaceOptions {
+function namespaceOptions(pod: Pod): NamespaceOptions {
   const spec = pod.spec;
   return {
     network: spec?.hostNetwork === true ? "node" : "pod",
