@@ -6,9 +6,10 @@ import { NodeApi, refused } from "../../../test/support/node-api.ts";
 import { machineFacts, nodeOptions, nodeSnapshot, runtimeAnswered } from "../../../test/support/node-world.ts";
 import type { Node } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
-import { isReady, NO_PRESSURE, type Pressure } from "../../domain/node/conditions.ts";
+import { isReady, type Pressure } from "../../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds, type NodeOptions, updatedNode } from "../../domain/node/node-status.ts";
 import type { NodeSync, OwnNode, Registration } from "../../domain/node/own-node.ts";
+import { NO_PRESSURE } from "../../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { Image } from "../../domain/runtime/image.ts";
 import { ApiUnreachableError } from "../../ports/api-error.ts";
@@ -247,6 +248,29 @@ test("[3.13] an agent that starts again reports at once, although nothing change
   await w.live(100);
   assert.equal(w.api.requests.filter((request) => request === "patch nodes").length, 1);
   await w.end(running);
+});
+
+test("[3.12] a node left ready is not called unready because its agent has just started, for 30 s", async () => {
+  const before = world();
+  before.answer();
+  const earlier = before.all();
+  await before.live(100);
+  await before.end(earlier);
+  for (const answersAfterMs of [20_000, undefined]) {
+    const w = world();
+    w.api.put("nodes", before.api.node ?? assert.fail());
+    const running = w.all();
+    await w.clock.advance(answersAfterMs ?? 29_000);
+    assert.equal(ready(w.api.node), true);
+    if (answersAfterMs !== undefined) await w.live(20_000);
+    else await w.clock.advance(2000);
+    assert.equal(ready(w.api.node), answersAfterMs !== undefined);
+    assert.deepEqual(
+      w.told.filter((event) => event.includes("Ready")),
+      answersAfterMs === undefined ? ["Normal NodeNotReady"] : [],
+    );
+    await w.end(running);
+  }
 });
 
 test("[3.13] [3.16] a change is written at the next look, with its event, and written once", async () => {

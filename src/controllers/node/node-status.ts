@@ -25,6 +25,7 @@ import {
   nextLookMs,
   nodeChanged,
 } from "../../domain/node/report-decision.ts";
+import { networkTroubles, RUNTIME_DOWN_AFTER_MS, runtimeTroubles } from "../../domain/node/runtime-health.ts";
 import { isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -88,6 +89,7 @@ class NodeStatusLoop {
     this.#tell([{ type: "Normal", reason: "Starting", message: "Starting kubelet." }]);
     if (this.#parts.cgroups.version === 1) this.#tell([{ type: "Warning", reason: "CgroupV1", message: CGROUP_V1 }]);
     await this.#registered(shutdown);
+    await this.#settled(shutdown);
     for (;;) {
       const worked = await this.#sync(shutdown);
       await this.#pause(worked, shutdown);
@@ -109,6 +111,23 @@ class NodeStatusLoop {
       return;
     }
     for (let seen = ownNode.version; ownNode.value.kind !== "present"; ) seen = await ownNode.changed(seen, shutdown);
+  }
+
+  /**
+   * A Node that the agent before us left ready stays so while we do not know better: a runtime counts as down after so long without
+   * an answer, and to have just started is no reason.
+   */
+  async #settled(shutdown: AbortSignal): Promise<void> {
+    const { clock, snapshots } = this.#parts;
+    const untilMs = clock.monotonicMs() + RUNTIME_DOWN_AFTER_MS;
+    const isUnknown = () => {
+      const { runtime, holds, nowMonotonicMs } = snapshots.readiness();
+      if (holds.storage !== undefined || holds.shutdown !== undefined) return false;
+      return [...runtimeTroubles(runtime, nowMonotonicMs), ...networkTroubles(runtime)].length > 0;
+    };
+    while (isReady(this.#known.current()?.status?.conditions) && isUnknown() && clock.monotonicMs() < untilMs) {
+      await sleep(clock, FAST_LOOK_MS, shutdown);
+    }
   }
 
   /** The Node we have just made has a report of now: the next periodic one is spread as after any change. */

@@ -46,7 +46,7 @@ const essence = ({ metadata, status = {} }: Node) =>
   withoutEmpty({ labels: metadata?.labels, annotations: metadata?.annotations, status: statusEssence(status) });
 
 function statusEssence({ conditions = [], ...rest }: NodeStatus): unknown {
-  const sorted = conditions.toSorted((a, b) => (a.type < b.type ? -1 : 1));
+  const sorted = conditions.toSorted((a, b) => (a.type < b.type ? -1 : a.type > b.type ? 1 : 0));
   return { ...rest, conditions: sorted.map((condition) => ({ ...condition, lastHeartbeatTime: undefined })) };
 }
 

@@ -19,13 +19,13 @@ export type RuntimeHealth =
 export const RUNTIME_UNKNOWN: RuntimeHealth = { kind: "unknown", troubles: [] };
 
 /** So long without a good answer, and the runtime counts as down. */
-const DOWN_AFTER_MS = 30_000;
+export const RUNTIME_DOWN_AFTER_MS = 30_000;
 
 export function runtimeTroubles(health: RuntimeHealth, nowMs: number): readonly string[] {
   const troubles: string[] = [];
   const lastReadyMs = health.kind === "answered" ? health.lastReadyMs : undefined;
   if (lastReadyMs === undefined) troubles.push("container runtime status check may not have completed yet");
-  else if (nowMs - lastReadyMs >= DOWN_AFTER_MS) troubles.push("container runtime is down");
+  else if (nowMs - lastReadyMs >= RUNTIME_DOWN_AFTER_MS) troubles.push("container runtime is down");
   troubles.push(...health.troubles);
   if (health.kind === "answered")
     troubles.push(...conditionTrouble(health.status, "RuntimeReady", "container runtime"));
