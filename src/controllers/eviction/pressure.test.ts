@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { machineFacts } from "../../../test/support/node-world.ts";
+import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
-import { NO_PRESSURE, type Pressure } from "../../domain/node/conditions.ts";
-import { hardThresholds } from "../../domain/node/pressure.ts";
+import type { Pressure } from "../../domain/node/conditions.ts";
+import { NO_PRESSURE } from "../../domain/node/pressure.ts";
 import { runPressure } from "./pressure.ts";
 
 const GIB = 2n ** 30n;
@@ -50,7 +51,7 @@ function world(statements: Readonly<Record<string, string>>) {
       options: {
         rootFolder: "/root",
         imageFolderEveryMs: 300_000,
-        thresholds: hardThresholds(statements),
+        thresholds: parseThresholds(statements),
         holdMs: 300_000,
       },
     },

@@ -4,8 +4,9 @@
  */
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { NO_PRESSURE, type Pressure } from "../../domain/node/conditions.ts";
+import type { Pressure } from "../../domain/node/conditions.ts";
 import {
+  NO_PRESSURE,
   nextPressure,
   type Observation,
   type PressureState,
@@ -50,7 +51,7 @@ export async function runPressure(parts: PressureParts, shutdown: AbortSignal): 
     if (!samePressure(state.pressure, pressure.value)) {
       log.info(0, "The pressure on the node changed", {
         pressure: state.pressure,
-        met: met.map(({ signal }) => signal),
+        met,
       });
       pressure.set(state.pressure);
     }

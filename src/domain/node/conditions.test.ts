@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtimeAnswered } from "../../../test/support/node-world.ts";
-import { aggregated, isReady, NO_PRESSURE, nodeConditions } from "./conditions.ts";
+import { aggregated, isReady, nodeConditions } from "./conditions.ts";
 import { NO_HOLDS, notReadyReasons } from "./node-status.ts";
+import { NO_PRESSURE } from "./pressure.ts";
 import { networkTroubles, RUNTIME_UNKNOWN, type RuntimeHealth, runtimeTroubles } from "./runtime-health.ts";
 
 const at = (seconds: number) => Date.UTC(2026, 0, 1, 0, 0, seconds);

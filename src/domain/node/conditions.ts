@@ -5,13 +5,12 @@
 import type { NodeCondition } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
 
+/** What the machine is short of. */
 export interface Pressure {
   readonly memory: boolean;
   readonly disk: boolean;
   readonly pid: boolean;
 }
-
-export const NO_PRESSURE: Pressure = { memory: false, disk: false, pid: false };
 
 export interface ConditionInputs {
   readonly pressure: Pressure;

@@ -8,13 +8,20 @@ import { type NodeOptions, type NodeSnapshot, type NodeUpdate, updatedNode } fro
 export interface RegistrationOptions {
   /** Of the operator's; they win over the machine's own. */
   readonly labels: Readonly<Record<string, string>>;
-  readonly taints: readonly Taint[];
+  readonly taints: readonly GivenTaint[];
   /** Empty: none. */
   readonly providerId: string;
   /** Volumes are attached by a controller, not by the node. */
   readonly controllerAttach: boolean;
   /** Devices were lost since the Node was written: what it says of them is no longer true. */
   readonly resetExtendedResources: boolean;
+}
+
+export interface GivenTaint {
+  readonly key: string;
+  readonly value?: string | undefined;
+  readonly effect: string;
+  readonly timeAdded?: string | undefined;
 }
 
 const CONTROLLER_ATTACH = "volumes.kubernetes.io/controller-managed-attach-detach";
@@ -29,7 +36,7 @@ export function initialNode(
   snapshot: NodeSnapshot,
   options: NodeOptions,
 ): NodeUpdate {
-  const taints = [...registration.taints, ...(options.externalCloud ? [UNINITIALIZED] : [])];
+  const taints = [...registration.taints.map(taintOf), ...(options.externalCloud ? [UNINITIALIZED] : [])];
   const bare: Node = {
     apiVersion: "v1",
     kind: "Node",
@@ -45,6 +52,13 @@ export function initialNode(
   };
   return updatedNode(bare, snapshot, options);
 }
+
+const taintOf = ({ key, value, effect, timeAdded }: GivenTaint): Taint => ({
+  key,
+  effect,
+  ...(value === undefined ? {} : { value }),
+  ...(timeAdded === undefined ? {} : { timeAdded }),
+});
 
 /** Taints and the operator's other labels are for new nodes only: someone may have changed them since on purpose. */
 export function reconciledNode(existing: Node, initial: Node, registration: RegistrationOptions): Node {

@@ -1,18 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { labelsRefused, machineLabels } from "./node-labels.ts";
-import { nodeName } from "./node-name.ts";
-
-for (const [override, hostname, want] of [
-  ["", "Worker-1\n", { kind: "name", name: "worker-1" }],
-  [" N7 ", "worker-1", { kind: "name", name: "n7" }],
-  ["  ", "worker-1", { kind: "refused", message: "empty hostname is invalid" }],
-  ["", " ", { kind: "refused", message: "empty hostname is invalid" }],
-] as const) {
-  test(`[1.13] the name from ${JSON.stringify([override, hostname])}`, () => {
-    assert.deepEqual(nodeName(override, hostname), want);
-  });
-}
+import { nodeLabelFault } from "../../app/options/names.ts";
+import { machineLabels } from "./node-labels.ts";
 
 test("[3.2] a node starts with its host name, system and architecture, in the old form too", () => {
   assert.deepEqual(machineLabels("n1", "arm64"), {
@@ -42,13 +31,13 @@ for (const key of [
   "notkubernetes.io/x",
   "plain",
 ]) {
-  test(`[3.2] a node may label itself ${key}`, () => assert.equal(labelsRefused({ [key]: "x" }), undefined));
+  test(`[3.2] a node may label itself ${key}`, () => assert.equal(nodeLabelFault({ [key]: "x" }), undefined));
 }
 
 test("[3.2] labels in the names of Kubernetes itself are refused, all at once, with what is allowed", () => {
   const labels = { "node-role.kubernetes.io/worker": "", "x.k8s.io/y": "", "k8s.io/a": "", "example.com/fine": "" };
   assert.equal(
-    labelsRefused(labels),
+    nodeLabelFault(labels),
     "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: " +
       "[k8s.io/a node-role.kubernetes.io/worker x.k8s.io/y]\n" +
       "--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix " +

@@ -1,6 +1,4 @@
-/** Which labels a node carries from its start, and which ones it may not give itself. */
-
-const ALLOWED_NAMESPACES = ["kubelet.kubernetes.io", "node.kubernetes.io"];
+/** The labels that are the machine's to say. */
 
 /** Kept equal to the machine's own on a Node that exists already. Sorted. */
 export const OWN_LABELS: readonly string[] = [
@@ -26,20 +24,3 @@ export function machineLabels(hostname: string, architecture: string): Readonly<
     "kubernetes.io/os": "linux",
   };
 }
-
-/** Why the agent must not start with these labels of the operator's, or undefined. */
-export function labelsRefused(labels: Readonly<Record<string, string>>): string | undefined {
-  const unknown = Object.keys(labels).filter((key) => ofKubernetes(key) && !ofNodes(key));
-  if (unknown.length === 0) return undefined;
-  return (
-    `unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [${unknown.sort().join(" ")}]\n` +
-    "--node-labels in the 'kubernetes.io' namespace must begin with an allowed prefix " +
-    `(${ALLOWED_NAMESPACES.join(", ")}) or be in the specifically allowed set (${OWN_LABELS.join(", ")})`
-  );
-}
-
-const namespaceOf = (key: string) => (key.includes("/") ? key.slice(0, key.indexOf("/")) : "");
-const within = (namespace: string, parent: string) => namespace === parent || namespace.endsWith(`.${parent}`);
-const ofKubernetes = (key: string) => ["kubernetes.io", "k8s.io"].some((parent) => within(namespaceOf(key), parent));
-const ofNodes = (key: string) =>
-  OWN_LABELS.includes(key) || ALLOWED_NAMESPACES.some((parent) => within(namespaceOf(key), parent));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NO_PRESSURE } from "./conditions.ts";
-import { amountOf, hardThresholds, nextPressure, type Signal, thresholdsMet, withAllocatable } from "./pressure.ts";
+import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
+import { NO_PRESSURE, nextPressure, type Signal, thresholdsMet } from "./pressure.ts";
 
 const DEFAULTS = {
   "memory.available": "100Mi",
@@ -10,7 +10,7 @@ const DEFAULTS = {
   "imagefs.available": "15%",
   "imagefs.inodesFree": "5%",
 };
-const thresholds = hardThresholds({ ...DEFAULTS, "pid.available": "1k" });
+const thresholds = parseThresholds({ ...DEFAULTS, "pid.available": "1k" });
 const MIB = 2n ** 20n;
 
 for (const [signal, available, capacity, want] of [
@@ -27,47 +27,47 @@ for (const [signal, available, capacity, want] of [
 ] as const) {
   test(`[17.2] ${signal} of ${available} out of ${capacity} ${want ? "is" : "is not"} too little`, () => {
     const observations = new Map<Signal, { available: bigint; capacity: bigint }>([[signal, { available, capacity }]]);
-    assert.deepEqual(
-      thresholdsMet(thresholds, observations).map((threshold) => threshold.signal),
-      want ? [signal] : [],
-    );
+    assert.deepEqual(thresholdsMet(thresholds, observations), want ? [signal] : []);
   });
 }
 
 test("[17.2] a share is reckoned in single precision, as the Go kubelet does", () => {
   // float32(15)/100 is a little more than 0.15, and so are the others.
-  const share = (percent: string, capacity: bigint) => {
-    const [threshold] = hardThresholds({ "nodefs.available": percent });
-    return threshold === undefined ? undefined : amountOf(threshold.value, capacity);
-  };
-  assert.equal(share("15%", 10n ** 12n), 150_000_005_960n);
-  assert.equal(share("10%", 10n ** 12n), 100_000_001_490n);
-  assert.equal(share("5%", 10n ** 12n), 50_000_000_745n);
+  const short = (percent: string, available: bigint) =>
+    thresholdsMet(
+      parseThresholds({ "nodefs.available": percent }),
+      new Map([["nodefs.available", { available, capacity: 10n ** 12n }]]),
+    ).length === 1;
+  for (const [percent, amount] of [
+    ["15%", 150_000_005_960n],
+    ["10%", 100_000_001_490n],
+    ["5%", 50_000_000_745n],
+    ["0.1%", 1_000_000_047n],
+  ] as const) {
+    assert.deepEqual([short(percent, amount), short(percent, amount - 1n)], [false, true], percent);
+  }
 });
 
-test("[17.2] 0% and 100% switch a signal off, and containerfs is that of its file system", () => {
-  const statements = { "nodefs.available": "0%", "imagefs.available": "100%", "containerfs.available": "10%" };
-  assert.deepEqual(hardThresholds(statements), []);
+test("[17.2] 0% and 100% switch a signal off", () => {
+  assert.equal(parseThresholds({ "nodefs.available": "0%", "imagefs.available": "100%" }).length, 0);
 });
 
 test("[17.2] pods together are held to the machine's threshold of memory", () => {
-  const memory = hardThresholds({ "memory.available": "100Mi", "pid.available": "10" });
-  assert.deepEqual(
-    withAllocatable(memory).map(({ signal }) => signal),
-    ["memory.available", "pid.available", "allocatableMemory.available"],
-  );
+  const observed = { available: 100n * MIB - 1n, capacity: 8192n * MIB };
+  assert.deepEqual(thresholdsMet(thresholds, new Map([["allocatableMemory.available", observed]])), [
+    "allocatableMemory.available",
+  ]);
 });
 
 test("[17.8] a condition is held for its period after it was last seen, each by itself", () => {
   const hold = (nowMs: number) => ({ nowMs, holdMs: 300_000 });
-  const short = (signal: Signal) => thresholds.filter((threshold) => threshold.signal === signal);
-  const first = nextPressure({ pressure: NO_PRESSURE, lastSeenMs: {} }, short("memory.available"), hold(0));
+  const first = nextPressure({ pressure: NO_PRESSURE, lastSeenMs: {} }, ["memory.available"], hold(0));
   assert.deepEqual(first.pressure, { memory: true, disk: false, pid: false });
-  const second = nextPressure(first, short("imagefs.inodesFree"), hold(10_000));
+  const second = nextPressure(first, ["imagefs.inodesFree"], hold(10_000));
   assert.deepEqual(second.pressure, { memory: true, disk: true, pid: false });
   const third = nextPressure(second, [], hold(299_999));
   assert.deepEqual(third.pressure, { memory: true, disk: true, pid: false });
-  const fourth = nextPressure(third, short("pid.available"), hold(300_000));
+  const fourth = nextPressure(third, ["pid.available"], hold(300_000));
   assert.deepEqual(fourth.pressure, { memory: false, disk: true, pid: true });
   assert.deepEqual(nextPressure(fourth, [], hold(310_000)).pressure, { memory: false, disk: false, pid: true });
 });
