@@ -33,9 +33,10 @@ function merged(live: unknown, value: unknown, schema: MergeField | undefined): 
   if (!Array.isArray(value)) return value;
   const items = value as readonly JsonObject[];
   const plain = items.filter((item) => !(isJsonObject(item) && "$patch" in item));
-  if (!Array.isArray(live) || schema === undefined || items.some((item) => item["$patch"] === "replace")) return plain;
-  if (schema.kind === "object") return plain;
+  if (!Array.isArray(live) || schema === undefined || schema.kind === "object") return plain;
   const key = schema.kind === "listByKey" ? schema.key : "type";
+  // Even then what shares a key is moved together.
+  if (items.some((item) => item["$patch"] === "replace")) return inOrder(plain, plain, [], key);
   const gone = items.filter((item) => item["$patch"] === "delete").map((item) => item[key]);
   const kept = (live as readonly JsonObject[]).filter((item) => !gone.includes(item[key]));
   const all = kept.map((item) => {
