@@ -96,7 +96,7 @@ function clusterLoops({ ports, options, cells, events }: Wiring): readonly Loop[
     (shutdown) => runOwnNode({ ...common, api: api.main, nodeName }, shutdown),
     (shutdown) =>
       runRegistration(
-        { ...common, api: api.heartbeats, registerNode: options.node.register, registration: registrationOf(options) },
+        { ...common, api: api.main, registerNode: options.node.register, registration: registrationOf(options) },
         shutdown,
       ),
     (shutdown) =>
@@ -145,7 +145,7 @@ function nodeOptions(options: CompiledOptions): NodeOptions {
     maxPods: node.podsMax,
     podsPerCore: node.podsPerCore,
     kubeletVersion: KUBERNETES_VERSION,
-    architecture: "amd64",
+    architecture: process.arch === "x64" ? "amd64" : process.arch,
     kubeletPort: options.server.port,
     imagesMax: node.imagesMax,
     localStorage: node.localStorage,

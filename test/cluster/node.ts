@@ -143,7 +143,9 @@ export async function nodeAgent(
     `--node-ip=${node.address}`,
     `--hostname-override=${node.name}`,
   ];
-  return { name: `kubelet@${node.name}`, command: [...program, ...flags], ready: { kind: "listens", port: 10250 } };
+  // Deckhand's own API on 10250 is not built yet; its health answers once it has begun.
+  const port = { go: 10250, deckhand: 10248 }[agent];
+  return { name: `kubelet@${node.name}`, command: [...program, ...flags], ready: { kind: "listens", port } };
 }
 
 const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");

@@ -17,7 +17,7 @@ export interface RuntimeHealthOptions {
 }
 
 const EVERY_MS = 5_000;
-/** Until the first good answer: the node waits for it. */
+/** Until the first good answer and the first list: the node waits for both. */
 const EAGER_MS = 200;
 const LISTED_WITHIN_MS = 180_000;
 
@@ -40,7 +40,8 @@ export async function watchRuntimeHealth(options: RuntimeHealthOptions, shutdown
       // Written again all the same: how long ago the last good answer was is part of what readers see.
       runtimeHealth.set({ ...runtimeHealth.value, troubles: listTroubles(options) });
     }
-    await sleep(clock, lastReadyMs === undefined ? EAGER_MS : EVERY_MS, shutdown).catch(() => undefined);
+    const waitsFor = lastReadyMs === undefined || options.lastListedMs() === undefined;
+    await sleep(clock, waitsFor ? EAGER_MS : EVERY_MS, shutdown).catch(() => undefined);
   }
 }
 
