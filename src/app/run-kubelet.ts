@@ -10,6 +10,7 @@ import { hostTree } from "../wire/cgroupfs/tree.ts";
 import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";
+import { type ProcessLock, takeProcessLock } from "../wire/host/process-lock.ts";
 import { hostRandom } from "../wire/host/random.ts";
 import { createKubeApi, type KubeApi } from "../wire/kube-api/client.ts";
 import { createMachine } from "../wire/proc-stats/machine.ts";
@@ -34,8 +35,10 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   if (process.getuid?.() !== 0)
     log.info(0, "Kubelet running with insufficient permissions", { uid: process.getuid?.() });
   const adapters = makeAdapters(options, processLog);
+  let lock: ProcessLock | undefined;
   try {
     await makeFolders(options, adapters.ports);
+    lock = await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal);
     const kubelet = compose(adapters.ports, options);
     const checks = [
       pingCheck,
@@ -52,13 +55,15 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     stop.abort(error);
     return 1;
   } finally {
+    lock?.release();
     await adapters.close();
   }
 };
 
 /** What the kubelet owns on disk, there before anything else. */
 async function makeFolders({ folders }: CompiledOptions, { files }: KubeletPorts): Promise<void> {
-  for (const folder of [folders.root, `${folders.root}/pods`, `${folders.root}/plugins`, folders.podLogs]) {
+  const owned = ["pods", "plugins", "deckhand"].map((name) => `${folders.root}/${name}`);
+  for (const folder of [folders.root, ...owned, folders.podLogs]) {
     await files.makeFolder(folder, FOLDER_MODE);
   }
   await files.makeFolder("/var/log/containers", 0o755);
