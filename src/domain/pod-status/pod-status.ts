@@ -28,8 +28,9 @@ export interface PodStatusInputs extends Omit<ContainerStatusInputs, "pod" | "vi
 export function podStatus(inputs: PodStatusInputs): PodStatus {
   const { pod, lifecycle, previous, wallMs } = inputs;
   const containers = pod.spec?.containers ?? [];
-  const statuses = finalStatuses(containerStatuses(containers, inputs), inputs);
-  const phase = phaseOf(statuses, inputs);
+  const known = containerStatuses(containers, inputs);
+  const phase = phaseOf(known, inputs);
+  const statuses = finalStatuses(known, inputs);
   const generation = pod.metadata?.generation;
   const verdict = lifecycle.kind !== "running" && lifecycle.why.kind === "failed" ? lifecycle.why : undefined;
   return {

@@ -1,0 +1,290 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { container, instance, NOW_MS, pod, sandbox, view } from "../../../test/support/pods.ts";
+import type { PodStatus } from "../../api/gen/core-v1.ts";
+import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
+import type { PodContainer } from "../pod/runtime-view.ts";
+import { type PodStatusInputs, podStatus, rejectedStatus } from "./pod-status.ts";
+
+const NOW = "2027-01-15T08:00:00Z";
+const running: PodLifecycle = { kind: "running" };
+const terminated = (kind: "deleted" | "completed"): PodLifecycle => ({ kind: "terminated", why: { kind } });
+const ready = ({ state }: PodContainer) => ({ ready: state === "running", started: state === "running" });
+
+function status(more: Partial<PodStatusInputs> = {}): PodStatus {
+  return podStatus({
+    pod: pod({}, { generation: 3 }),
+    view: view([sandbox()], [instance("app", "running")]),
+    lifecycle: running,
+    previous: { phase: "Pending" },
+    runtimeName: "containerd",
+    waiting: new Map(),
+    messages: new Map(),
+    ready,
+    qosClass: "BestEffort",
+    hostIps: ["198.19.1.2"],
+    firstSeenWallMs: NOW_MS,
+    wallMs: NOW_MS,
+    isStatic: false,
+    ...more,
+  });
+}
+
+const condition = ({ conditions }: PodStatus, type: string) => conditions?.find((candidate) => candidate.type === type);
+const ended = (exitCode: number) =>
+  view([sandbox({ state: "notReady", ips: [] })], [instance("app", "exited", { exitCode })]);
+
+describe("phase", () => {
+  const rows: readonly (readonly [string, string, Partial<PodStatusInputs>])[] = [
+    ["[11.1] nothing has started", "Pending", { view: view([], []) }],
+    ["[11.1] a container runs", "Running", {}],
+    [
+      "[11.1] one of two waits for its first start",
+      "Pending",
+      { pod: pod({ containers: [container("app"), container("b")] }) },
+    ],
+    [
+      "[11.1] all ended, and will run again",
+      "Running",
+      { view: view([sandbox()], [instance("app", "exited", { exitCode: 1 })]) },
+    ],
+    [
+      "[11.1] a crashed container under OnFailure",
+      "Running",
+      {
+        pod: pod({ restartPolicy: "OnFailure" }),
+        view: view([sandbox()], [instance("app", "exited", { exitCode: 1 })]),
+      },
+    ],
+    [
+      "[11.1] ended for good, but the worker has not made sure of it",
+      "Running",
+      { pod: pod({ restartPolicy: "Never" }), view: ended(0), previous: { phase: "Running" } },
+    ],
+    [
+      "[11.1] ended for good with success",
+      "Succeeded",
+      { pod: pod({ restartPolicy: "Never" }), view: ended(0), lifecycle: terminated("completed") },
+    ],
+    [
+      "[11.1] ended for good with a failure",
+      "Failed",
+      { pod: pod({ restartPolicy: "Never" }), view: ended(1), lifecycle: terminated("completed") },
+    ],
+    ["[11.1] deleted, its containers ended well", "Succeeded", { view: ended(0), lifecycle: terminated("deleted") }],
+    ["[11.1] deleted before anything started", "Failed", { view: view([], []), lifecycle: terminated("deleted") }],
+    [
+      "[11.1] a terminal phase never changes",
+      "Succeeded",
+      { view: ended(1), previous: { phase: "Succeeded" }, lifecycle: terminated("deleted") },
+    ],
+    [
+      "a static pod's phase is not forced to an end",
+      "Pending",
+      { view: view([], []), lifecycle: terminated("deleted"), isStatic: true, previous: { phase: "Pending" } },
+    ],
+  ];
+  for (const [name, phase, inputs] of rows) test(`${name}: ${phase}`, () => assert.equal(status(inputs).phase, phase));
+
+  test("somebody on the node failed it: their words are in the status", () => {
+    const why = { kind: "failed", reason: "Evicted", message: "The node was low" } as const;
+    const { phase, reason, message } = status({ view: ended(0), lifecycle: { kind: "terminated", why } });
+    assert.deepEqual({ phase, reason, message }, { phase: "Failed", reason: "Evicted", message: "The node was low" });
+  });
+});
+
+describe("container statuses", () => {
+  const only = (inputs: Partial<PodStatusInputs>) => status(inputs).containerStatuses?.[0];
+
+  test("[7.25] a running container", () => {
+    assert.deepEqual(only({}), {
+      name: "app",
+      image: "busybox",
+      imageID: "sha256:1",
+      containerID: "containerd://app-0",
+      restartCount: 0,
+      ready: true,
+      started: true,
+      state: { running: { startedAt: "2027-01-15T07:58:31Z" } },
+      lastState: {},
+      resources: {},
+    });
+  });
+
+  test("[7.18] nothing there yet: ContainerCreating", () => {
+    assert.deepEqual(only({ view: view([sandbox()], []) })?.state, { waiting: { reason: "ContainerCreating" } });
+  });
+
+  test("[7.13] a container that waits says why, and its last end moves to the last state", () => {
+    const waiting = new Map([["app", { reason: "CrashLoopBackOff", message: "back-off 10s" }]]);
+    const found = only({ waiting, view: view([sandbox()], [instance("app", "exited", { exitCode: 1 })]) });
+    assert.deepEqual(found?.state, { waiting: { reason: "CrashLoopBackOff", message: "back-off 10s" } });
+    assert.equal(found?.lastState?.terminated?.exitCode, 1);
+    assert.deepEqual([found?.ready, found?.started], [false, false]);
+  });
+
+  test("of two instances the older is the last state", () => {
+    const instances = [instance("app", "exited", { exitCode: 7 }), instance("app", "running", { restartCount: 1 })];
+    const found = only({ view: view([sandbox()], instances) });
+    assert.deepEqual([found?.restartCount, found?.lastState?.terminated?.exitCode], [1, 7]);
+  });
+
+  test("what the runtime forgot of the run before is kept as published", () => {
+    const before = {
+      name: "app",
+      image: "",
+      imageID: "",
+      ready: false,
+      restartCount: 0,
+      containerID: "containerd://app-0",
+      state: { terminated: { exitCode: 9 } },
+    };
+    const found = only({
+      view: view([sandbox()], [instance("app", "running", { restartCount: 1 })]),
+      previous: { containerStatuses: [before] },
+    });
+    assert.equal(found?.lastState?.terminated?.exitCode, 9);
+  });
+
+  test("[7.19] a container that ran and is nowhere to be seen has ended in an unknown way, not gone back to Pending", () => {
+    const before = { name: "app", image: "", imageID: "", ready: true, restartCount: 2, state: { running: {} } };
+    const lost = status({ view: view([sandbox()], []), previous: { phase: "Running", containerStatuses: [before] } });
+    assert.deepEqual(lost.containerStatuses?.[0]?.lastState?.terminated, {
+      exitCode: 137,
+      reason: "ContainerStatusUnknown",
+      message: "The container could not be located when the pod was deleted.  The container used to be Running",
+    });
+    assert.deepEqual([lost.phase, lost.containerStatuses?.[0]?.restartCount], ["Running", 3]);
+  });
+
+  test("[7.19] once a pod has ended, an end nobody saw is a failure", () => {
+    const found = only({ view: view([], []), lifecycle: terminated("deleted") });
+    assert.deepEqual(found?.state?.terminated, {
+      exitCode: 137,
+      reason: "ContainerStatusUnknown",
+      message: "The container could not be located when the pod was terminated",
+    });
+  });
+
+  test("[11.10] sorted by name", () => {
+    const sorted = status({ pod: pod({ containers: [container("b"), container("a")] }) }).containerStatuses;
+    assert.deepEqual(
+      sorted?.map(({ name }) => name),
+      ["a", "b"],
+    );
+  });
+
+  test("[7.17] last words are in the terminated state, cut to the pod's share", () => {
+    const containers = ["app", "b", "c", "d"].map((name) => container(name));
+    const found = status({
+      pod: pod({ containers }),
+      messages: new Map([["app-0", "x".repeat(5000)]]),
+      view: ended(1),
+    });
+    assert.equal(found.containerStatuses?.find(({ name }) => name === "app")?.state?.terminated?.message?.length, 3072);
+  });
+});
+
+describe("conditions", () => {
+  test("[11.4][11.7] owned ones, with the generation acted upon", () => {
+    const types = status().conditions?.map(({ type, status: value, observedGeneration }) => [
+      type,
+      value,
+      observedGeneration,
+    ]);
+    assert.deepEqual(types, [
+      ["PodReadyToStartContainers", "True", 3],
+      ["Initialized", "True", 3],
+      ["Ready", "True", 3],
+      ["ContainersReady", "True", 3],
+      ["PodScheduled", "True", 3],
+    ]);
+  });
+
+  test("[11.5] which containers are not ready", () => {
+    const { reason, message, status: value } = condition(status({ view: view([sandbox()], []) }), "Ready") ?? {};
+    assert.deepEqual(
+      [value, reason, message],
+      ["False", "ContainersNotReady", "containers with unready status: [app]"],
+    );
+  });
+
+  test("[11.5] a pod that has ended is not ready, and says how it ended", () => {
+    const done = { pod: pod({ restartPolicy: "Never" }), lifecycle: terminated("completed") };
+    assert.equal(condition(status({ ...done, view: ended(0) }), "Ready")?.reason, "PodCompleted");
+    assert.equal(condition(status({ ...done, view: ended(1) }), "ContainersReady")?.reason, "PodFailed");
+  });
+
+  test("[11.5] the time of a transition moves only with the status", () => {
+    const since = "2020-01-01T00:00:00Z";
+    const previous = {
+      conditions: [
+        { type: "Ready", status: "True", lastTransitionTime: since },
+        { type: "ContainersReady", status: "False", lastTransitionTime: since },
+      ],
+    };
+    const now = status({ previous });
+    assert.deepEqual(
+      [condition(now, "Ready")?.lastTransitionTime, condition(now, "ContainersReady")?.lastTransitionTime],
+      [since, NOW],
+    );
+  });
+
+  test("[11.4][11.11] what others wrote survives", () => {
+    const foreign = { type: "example.com/gate", status: "True" };
+    const now = status({
+      previous: { conditions: [foreign], nominatedNodeName: "x", resourceClaimStatuses: [{ name: "c" }] },
+    });
+    assert.deepEqual(
+      [condition(now, "example.com/gate"), now.nominatedNodeName, now.resourceClaimStatuses],
+      [foreign, "x", [{ name: "c" }]],
+    );
+  });
+});
+
+describe("addresses and times", () => {
+  test("[11.8] the sandbox's address, and the node's", () => {
+    const { podIP, podIPs, hostIP, hostIPs } = status();
+    assert.deepEqual(
+      { podIP, podIPs, hostIP, hostIPs },
+      { podIP: "198.18.0.5", podIPs: [{ ip: "198.18.0.5" }], hostIP: "198.19.1.2", hostIPs: [{ ip: "198.19.1.2" }] },
+    );
+  });
+
+  test("[11.8] the address stays while the sandbox is not ready", () => {
+    assert.equal(
+      status({ view: ended(0), previous: { podIP: "198.18.0.9", podIPs: [{ ip: "198.18.0.9" }] } }).podIP,
+      "198.18.0.9",
+    );
+  });
+
+  test("[11.8] a pod on the node's network has the node's addresses, and keeps the one it had", () => {
+    const onNode = pod({ hostNetwork: true });
+    assert.equal(status({ pod: onNode }).podIP, "198.19.1.2");
+    assert.equal(
+      status({ pod: onNode, previous: { podIP: "198.19.1.9", podIPs: [{ ip: "198.19.1.9" }] } }).podIP,
+      "198.19.1.9",
+    );
+  });
+
+  test("[11.9] class and start time are said once", () => {
+    assert.deepEqual([status().qosClass, status().startTime], ["BestEffort", NOW]);
+    const again = status({ previous: { qosClass: "Burstable", startTime: "2020-01-01T00:00:00Z" } });
+    assert.deepEqual([again.qosClass, again.startTime], ["Burstable", "2020-01-01T00:00:00Z"]);
+  });
+});
+
+test("[5.1] a rejected pod says why and never ran", () => {
+  const rejected = rejectedStatus(
+    {},
+    { reason: "NotSupported", message: "no" },
+    { qosClass: "BestEffort", firstSeenWallMs: NOW_MS },
+  );
+  assert.deepEqual(rejected, {
+    phase: "Failed",
+    reason: "NotSupported",
+    message: "Pod was rejected: no",
+    qosClass: "BestEffort",
+    startTime: NOW,
+  });
+});
