@@ -7,7 +7,7 @@
  */
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
 import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
@@ -25,6 +25,7 @@ import {
   containerNameOf,
   emptyView,
   mayRun,
+  newestOf,
   type PodRuntimeView,
   podNameOf,
   restartCountOf,
@@ -49,7 +50,7 @@ export class PodWorkers {
   readonly #ports: PodWorkerPorts;
   readonly #cells: PodWorkerCells;
   readonly #settings: PodWorkerSettings;
-  readonly #facts: ReadonlyMap<string, UidFacts>;
+  readonly #facts: Map<string, UidFacts>;
   readonly #states = new Map<string, PodState>();
   #arrivals = 0;
 
@@ -62,7 +63,7 @@ export class PodWorkers {
     this.#ports = ports;
     this.#cells = cells;
     this.#settings = settings;
-    this.#facts = facts;
+    this.#facts = new Map(facts);
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
@@ -140,10 +141,12 @@ export class PodWorkers {
     return fresh;
   }
 
-  /** What an earlier life of ours knew of this UID. */
+  /** What an earlier process of ours knew of this UID. Asked once: what comes back later begins a new life. */
   #recall(state: PodState): void {
     const facts = this.#facts.get(state.uid);
-    if (facts === undefined) return;
+    this.#facts.delete(state.uid);
+    const isStatic = this.#cells.admittedPods.get(state.uid)?.isStatic === true;
+    if (facts === undefined || (facts.finishedWallMs !== undefined && !isOver(facts, isStatic))) return;
     for (const [name, exits] of facts.exits) {
       const last = exits.at(-1);
       if (last === undefined) continue;
@@ -261,25 +264,26 @@ export class PodWorkers {
   async #keepRunning(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const { pod } = state;
     if (pod === undefined) return;
+    // What a loop has left in the cell is enough to find that nothing is to be done. Before anything is done the runtime is looked at
+    // anew: what the cell does not show may run all the same.
     let view = this.#cells.podRuntimeStatus.get(state.uid) ?? emptyView(state.uid);
-    // What a loop has left in the cell is enough to find that nothing is to be done; before acting the runtime is looked at anew.
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       await this.#accept(state, view);
       const plan = computePodActions(await readSnapshot(state, pod, view, this.#ports, this.#settings));
       this.#noteBackoffs(state, plan.backingOff);
-      if (plan.completed) {
-        const why = { kind: "completed" } as const;
-        await this.#advance(state, { kind: "end", why }, wakeIn);
+      // What is true now is told before the next step, which may take long: a pull, say.
+      this.#publish(state);
+      if (plan.completed && round > 0) {
+        await this.#advance(state, { kind: "end", why: { kind: "completed" } }, wakeIn);
         return;
       }
-      if (plan.actions.length === 0) {
+      if (plan.actions.length === 0 && !plan.completed) {
         wakeIn(Math.min(this.#jittered(RESYNC_MS), ...[...plan.backingOff.values()].map(({ leftMs }) => leftMs)));
         return;
       }
-      if (round > 0 || view.sandboxes.length === 0) {
+      if (round > 0) {
         if (!this.#networkReady(state, wakeIn)) return;
         const done = await this.#execute(state, plan.actions, 0, signal);
-        this.#publish(state);
         if (done.kind === "aborted") return;
         if (done.kind === "failed") {
           this.#ports.log.error("a pod's plan could not be carried out", done.error, {
@@ -287,8 +291,7 @@ export class PodWorkers {
             action: done.what,
           });
           wakeIn(done.retryMs ?? this.#jittered(RETRY_MS));
-          view = await this.#cells.look(state.uid, signal);
-          await this.#accept(state, view);
+          await this.#accept(state, await this.#cells.look(state.uid, signal));
           return;
         }
       }
@@ -370,8 +373,18 @@ export class PodWorkers {
         restartCount: restartCountOf(container),
       });
     }
+    this.#forgetGone(state, view);
     // The last word on a pod that has ended is kept though its containers are removed.
     if (state.lifecycle.kind === "running" || state.lifecycle.kind === "terminating") state.view = merged(state, view);
+  }
+
+  /** What is remembered of containers goes with them, and why one waited goes when it runs. */
+  #forgetGone(state: PodState, view: PodRuntimeView): void {
+    if (state.lifecycle.kind !== "running") return;
+    const listed = new Set(view.containers.map(({ id }) => id));
+    for (const id of state.exitSeenMonotonicMs.keys()) if (!listed.has(id)) state.exitSeenMonotonicMs.delete(id);
+    for (const id of state.messages.keys()) if (!listed.has(id)) state.messages.delete(id);
+    for (const name of state.waiting.keys()) if (newestOf(view, name)?.state === "running") state.waiting.delete(name);
   }
 
   #noteBackoffs(state: PodState, backingOff: ReadonlyMap<string, { readonly delayMs: number }>): void {

@@ -6,7 +6,7 @@ import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { notBuilt, type Rejection } from "../../domain/admission/not-built.ts";
-import type { UidFacts } from "../../domain/journal/facts.ts";
+import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { DesiredPod, DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { isStaticPod, keyOf } from "../../domain/pod/pod-identity.ts";
@@ -86,8 +86,8 @@ export class SyncLoop {
     const isStatic = isStaticPod(pod);
     // A UID that is over is not taken in again, unless its manifest went and came back.
     if (before?.admission?.kind === "rejected") return { kind: "rejected", rejection: before.admission };
-    if (before?.admission?.kind === "admitted" && !(isStatic && before.finishedWallMs !== undefined))
-      return { kind: "admitted" };
+    const goesOn = before !== undefined && (before.finishedWallMs === undefined || isOver(before, isStatic));
+    if (goesOn && before.admission?.kind === "admitted") return { kind: "admitted" };
     const view = podRuntimeStatus.get(uid);
     const running = view !== undefined && anyMayRun(view);
     const rejection = running || pod.metadata?.deletionTimestamp !== undefined ? undefined : notBuilt(pod);

@@ -122,3 +122,7 @@ function afterStaticPod(known: UidFacts, record: StaticPod): UidFacts {
   if (before?.source === source && before.contentHash === contentHash && before.configHash === configHash) return known;
   return { ...known, staticPod: { source, contentHash, configHash } };
 }
+
+/** Whether this UID's life is over for good. Only a static pod whose manifest went away may live again. */
+export const isOver = ({ finishedWallMs, terminating }: UidFacts, isStatic: boolean): boolean =>
+  finishedWallMs !== undefined && !(isStatic && terminating?.why === "removed");
