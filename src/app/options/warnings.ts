@@ -1,4 +1,5 @@
 /** What is set and will not be done, or not as one may think: nothing is dropped in silence. */
+import { formatGoDuration } from "../../base/duration.ts";
 import { AGENT_FLAG_NAMES, AGENT_FLAGS } from "./agent-flags.ts";
 import { LEGACY } from "./defaults.ts";
 import type { EffectiveConfiguration, Origin } from "./effective-configuration.ts";
@@ -54,11 +55,18 @@ function same(a: unknown, b: unknown): boolean {
   return text(a) === text(b);
 }
 
+const flagText = (value: Value): string =>
+  typeof value === "bigint"
+    ? formatGoDuration(value)
+    : typeof value === "object"
+      ? JSON.stringify(value)
+      : String(value);
+
 function flagWarnings(flags: ParsedFlags): readonly string[] {
   return AGENT_FLAG_NAMES.flatMap((name) => {
     const { support, initial } = AGENT_FLAGS[name];
     const given = flags.agent.get(name);
-    if (given === undefined || String(given) === initial) return [];
+    if (given === undefined || flagText(given) === initial) return [];
     if (support.kind === "warned") return [`--${name} is set, but waits for what is not built yet: ${support.waits}`];
     if (support.kind === "accepted") return [`--${name} is set without effect: ${support.why}`];
     return [];
