@@ -48,6 +48,9 @@ async function run(
   const processWide = processLog(options, io);
   const log = processWide.of("options");
   say(notices, io, log);
+  if (notices.permissionFault !== undefined) {
+    log.error("Kubelet running with insufficient permissions", new Error(notices.permissionFault));
+  }
   for (const warning of options.warnings) log.info(0, warning);
   for (const file of effective.skippedDropIns) {
     log.info(4, "Skipped file in drop-in directory (does not have .conf extension)", { file });

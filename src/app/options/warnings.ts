@@ -5,20 +5,15 @@ import { LEGACY } from "./defaults.ts";
 import type { EffectiveConfiguration, Origin } from "./effective-configuration.ts";
 import { gateWarnings } from "./feature-gates.ts";
 import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
-import type { MachineOfOptions } from "./machine-facts.ts";
 import type { ParsedFlags } from "./parse-flags.ts";
 import type { Value } from "./value-types.ts";
 
-export function warningsOf(
-  { config, origins }: EffectiveConfiguration,
-  flags: ParsedFlags,
-  machine: MachineOfOptions,
-): readonly string[] {
+export function warningsOf({ config, origins }: EffectiveConfiguration, flags: ParsedFlags): readonly string[] {
   return [
     ...fieldWarnings(config, origins),
     ...flagWarnings(flags),
     ...gateWarnings(config.featureGates ?? {}),
-    ...nodeWarnings(config, flags, machine),
+    ...nodeWarnings(config, flags),
   ];
 }
 
@@ -73,15 +68,10 @@ function flagWarnings(flags: ParsedFlags): readonly string[] {
   });
 }
 
-function nodeWarnings(config: Configuration, flags: ParsedFlags, { uid }: MachineOfOptions): readonly string[] {
+function nodeWarnings(config: Configuration, flags: ParsedFlags): readonly string[] {
   const { kubeletCgroups, kubeReservedCgroup } = config;
   const open = LEGACY["authorization.mode"] === config["authorization.mode"] && !flags.agent.has("config");
   return [
-    ...(uid === 0
-      ? []
-      : [
-          `Kubelet running with insufficient permissions: kubelet needs to run as uid \`0\`. It is being run as ${uid}`,
-        ]),
     ...(kubeletCgroups !== "" && kubeReservedCgroup !== "" && !kubeletCgroups.startsWith(kubeReservedCgroup)
       ? ["unsupported configuration:KubeletCgroups is not within KubeReservedCgroup"]
       : []),
