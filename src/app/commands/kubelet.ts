@@ -1,6 +1,5 @@
 /** The kubelet's own command line: the same flags, the same answers, the same exit codes. */
 import type { Log } from "../../ports/log.ts";
-import type { CompiledOptions } from "../options/compiled-options.ts";
 import { type Loaded, loadOptions, type Notices, OptionsFault } from "../options/load-options.ts";
 import { KUBERNETES_VERSION } from "../version.ts";
 import { type CommandIo, firstLog, processLog, type StartKubelet } from "./io.ts";
@@ -62,12 +61,6 @@ async function run(
     processWide.flush();
   }
 }
-
-/** What the program does as long as the agent behind it is not built. */
-export const notBuiltYet: StartKubelet = (_: CompiledOptions, log) => {
-  log.of("kubelet").error("command failed", new Error("this build has no node agent yet: it can only check options"));
-  return Promise.resolve(1);
-};
 
 const rawVersion = () =>
   `version.Info{Major:"1", Minor:"36", GitVersion:"${KUBERNETES_VERSION}", Platform:"linux/amd64"}\n`;

@@ -81,7 +81,7 @@ void test("[1.2] any command line", () => {
   const flags = FLAGS.map(({ name }) => name).filter((name) => name !== "config" && name !== "config-dir");
   const argument = fc.oneof(
     fc.tuple(fc.constantFrom(...flags), fc.oneof(words, fc.string())).map(([name, text]) => `--${name}=${text}`),
-    fc.string().filter((text) => !/^--config/.test(text.replaceAll("_", "-"))),
+    fc.string().filter((text) => !text.replaceAll("_", "-").startsWith("--config")),
   );
   fc.assert(
     fc.property(fc.array(argument, { maxLength: 6 }), (args) =>
