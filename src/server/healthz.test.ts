@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { createServer } from "node:http";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
@@ -97,12 +98,12 @@ void test("[1.19] the check of the log writes it out", () => {
 
 void test("[1.25] a port that is taken is said and tried again every five seconds, until it is free", async (t) => {
   const holder = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => holder.once("listening", resolve));
+  await once(holder, "listening");
   const bound = holder.address();
   assert.ok(typeof bound === "object" && bound !== null);
   const { listening, said, clock } = await serving(t, [], bound.port);
   const until = async (count: number) => {
-    while (said.length < count || clock.timersPending === 0) await new Promise((resolve) => setImmediate(resolve));
+    while (said.length < count || clock.timersPending === 0) await clock.advance(0);
   };
   await until(1);
   await clock.advance(4999);

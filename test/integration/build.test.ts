@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { dirname } from "node:path";
 import { after, describe, test } from "node:test";
 import { buildBundle } from "../../tools/build/bundle.ts";
 import { buildExecutable } from "../../tools/build/executable.ts";
@@ -38,10 +39,17 @@ describe("npm run build", () => {
       assert.deepEqual(run(file, ...args, "--version"), { status: 0, stdout, stderr: "" });
     });
 
-    test(`${what} says what it cannot do yet, with exit code 2`, () => {
-      const { status, stdout, stderr } = run(file, ...args, "--config", "x.yaml");
-      assert.deepEqual([status, stdout], [2, ""]);
-      assert.match(stderr, /"--config x\.yaml" is not there yet/);
+    test(`[1.1] ${what}, called as kubelet through a link, has the kubelet's command line`, () => {
+      const link = elsewhere.path(`${what.replace("the ", "")}/kubelet`);
+      mkdirSync(dirname(link), { recursive: true });
+      symlinkSync(args[0] ?? file, link);
+      const called = args.length === 0 ? [link] : [file, link];
+      const [program = "", ...before] = called;
+      const stdout = "Kubernetes v1.36.4\n";
+      assert.deepEqual(run(program, ...before, "--version"), { status: 0, stdout, stderr: "" });
+      const refused = run(program, ...before, "x");
+      assert.equal(refused.status, 1);
+      assert.match(refused.stderr, /"command failed" err="unknown command x"\n$/);
     });
   }
 

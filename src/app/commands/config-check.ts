@@ -32,7 +32,10 @@ export function configCheckCommand(args: readonly string[], io: CommandIo): numb
   }
 }
 
-function report({ options, effective, flags }: Extract<Loaded, { readonly kind: "options" }>, io: CommandIo): number {
+function report(
+  { options, effective, flags, notices }: Extract<Loaded, { readonly kind: "options" }>,
+  io: CommandIo,
+): number {
   io.stdout(
     table(
       "KubeletConfiguration, field by field",
@@ -45,8 +48,12 @@ function report({ options, effective, flags }: Extract<Loaded, { readonly kind: 
       AGENT_FLAG_NAMES.flatMap((name) => flagRow(name, flags)),
     ),
   );
-  const strict = effective.strictFault;
-  const warnings = [...(strict === undefined ? [] : [`read leniently: ${strict}`]), ...options.warnings];
+  const { strictFault, permissionFault } = notices;
+  const warnings = [
+    ...(strictFault === undefined ? [] : [`read leniently: ${strictFault}`]),
+    ...(permissionFault === undefined ? [] : [permissionFault]),
+    ...options.warnings,
+  ];
   for (const warning of warnings) io.stderr(`warning: ${warning}\n`);
   if (options.api.kind === "cluster") readKubeconfig(options.api.kubeconfigPath);
   return 0;

@@ -1,6 +1,5 @@
 /** The kubelet's own command line: the same flags, the same answers, the same exit codes. */
 import type { Log } from "../../ports/log.ts";
-import type { CompiledOptions } from "../options/compiled-options.ts";
 import { type Loaded, loadOptions, type Notices, OptionsFault } from "../options/load-options.ts";
 import { KUBERNETES_VERSION } from "../version.ts";
 import { type CommandIo, firstLog, processLog, type StartKubelet } from "./io.ts";
@@ -48,6 +47,9 @@ async function run(
   const processWide = processLog(options, io);
   const log = processWide.of("options");
   say(notices, io, log);
+  if (notices.permissionFault !== undefined) {
+    log.error("Kubelet running with insufficient permissions", new Error(notices.permissionFault));
+  }
   for (const warning of options.warnings) log.info(0, warning);
   for (const file of effective.skippedDropIns) {
     log.info(4, "Skipped file in drop-in directory (does not have .conf extension)", { file });
@@ -59,12 +61,6 @@ async function run(
     processWide.flush();
   }
 }
-
-/** What the program does as long as the agent behind it is not built. */
-export const notBuiltYet: StartKubelet = (_: CompiledOptions, log) => {
-  log.of("kubelet").error("command failed", new Error("this build has no node agent yet: it can only check options"));
-  return Promise.resolve(1);
-};
 
 const rawVersion = () =>
   `version.Info{Major:"1", Minor:"36", GitVersion:"${KUBERNETES_VERSION}", Platform:"linux/amd64"}\n`;

@@ -26,7 +26,8 @@ const quote = (text: string) => JSON.stringify(text);
 
 function klogValue(value: unknown): string {
   if (typeof value === "string") return value.includes("\n") ? block(value) : quote(value);
-  if (typeof value !== "object" || value === null) return String(value ?? "<nil>");
+  if (value === null) return "<nil>";
+  if (typeof value !== "object") return `${value as number | boolean}`;
   const reference = referenceText(value);
   return reference === undefined ? JSON.stringify(value) : quote(reference);
 }

@@ -72,7 +72,7 @@ const JWT = `eyJhbGciOiJSUzI1NiJ9.eyJzdWIi${CANARY}.${CANARY}`;
 for (const format of ["text", "json"] as const) {
   void test(`[22.4] no secret reaches the log, in whatever way it is said (${format})`, () => {
     const { lines, errors, log } = recorded({ format });
-    const { info, error } = log.of("x");
+    const said = log.of("x");
     const secrets: readonly Readonly<Record<string, unknown>>[] = [
       { token: CANARY },
       { deep: { headers: { Authorization: [`Bearer ${CANARY}`] } } },
@@ -89,9 +89,9 @@ for (const format of ["text", "json"] as const) {
       { bootstrap: "abcdef.0123456789abcdef" },
       { bytes: Buffer.from(CANARY) },
     ];
-    for (const fields of secrets) info(0, "said", fields);
-    info(0, `Bearer ${CANARY}`);
-    error(`password=${CANARY}`, new Error(`token=${CANARY}`, { cause: new Error(JWT) }), { token: CANARY });
+    for (const fields of secrets) said.info(0, "said", fields);
+    said.info(0, `Bearer ${CANARY}`);
+    said.error(`password=${CANARY}`, new Error(`token=${CANARY}`, { cause: new Error(JWT) }), { token: CANARY });
     assert.equal(lines.length + errors.length, secrets.length + 2);
     const all = [...lines, ...errors].join("");
     assert.ok(!all.includes(CANARY) && !all.includes("0123456789abcdef"), all);

@@ -10,7 +10,7 @@ import { klogLine, type Line } from "./klog-text.ts";
 import { errorText, maskText, maskValue } from "./mask.ts";
 import { verbosityFor } from "./module-patterns.ts";
 
-export interface Sink {
+interface Sink {
   write(line: string): void;
 }
 

@@ -2,7 +2,7 @@
  * Secrets do not reach a log, whoever says them: fields by their name, and what looks like a credential wherever it stands. The
  * last line of defence; whoever logs still keeps credentials out of what it says.
  */
-export const MASK = "<masked>";
+const MASK = "<masked>";
 
 /** Compared without case, hyphens and underscores. */
 const SECRET_NAMES = new Set([
@@ -47,7 +47,7 @@ export function maskText(text: string): string {
   return masked;
 }
 
-export const isSecretName = (name: string): boolean => SECRET_NAMES.has(name.toLowerCase().replaceAll(/[-_]/g, ""));
+const isSecretName = (name: string): boolean => SECRET_NAMES.has(name.toLowerCase().replaceAll(/[-_]/g, ""));
 
 const DEPTH_MAX = 6;
 

@@ -108,13 +108,10 @@ void test("[1.25] [1.26] a health port of 0 opens nothing, and the server can be
   assert.ok(optionsOf("--enable-server=false").warnings.every((warning) => !warning.includes("enableServer")));
 });
 
-void test("[1.27] a process that is not root is warned, and goes on", () => {
-  const { warnings } = load([], { ...machine, uid: 1000 }).options;
-  assert.ok(
-    warnings.includes(
-      "Kubelet running with insufficient permissions: kubelet needs to run as uid `0`. It is being run as 1000",
-    ),
-  );
+void test("[1.27] a process that is not root is told so, and goes on", () => {
+  const { notices } = load([], { ...machine, uid: 1000 });
+  assert.equal(notices.permissionFault, "kubelet needs to run as uid `0`. It is being run as 1000");
+  assert.equal(load([]).notices.permissionFault, undefined);
 });
 
 void test("[1.28] --experimental-allocatable-ignore-eviction leaves the thresholds out of allocatable", () => {

@@ -117,7 +117,7 @@ function nodeOf({ config, agent, machine }: Compilable): NodeSettings {
 }
 
 /** What is no address is left out, as upstream does with a line in its log. */
-export function nodeIps(text: string): readonly string[] {
+function nodeIps(text: string): readonly string[] {
   const ips = text
     .split(",")
     .map((item) => item.trim())
@@ -193,7 +193,8 @@ function cgroupsOf({ config, machine: { cgroupVersion } }: Compilable): CgroupSe
 function reservedOf(config: Configuration): ReservedSettings {
   const parsed = parseCpuSet(config.reservedSystemCPUs);
   if (typeof parsed === "string") throw new CompileFault(`unable to parse reserved-cpus list: ${parsed}`);
-  const withoutCpu = ({ cpu: _, ...others }: Readonly<Record<string, string>>) => others;
+  const withoutCpu = (all: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(all).filter(([resource]) => resource !== "cpu"));
   const [kube, system] = [config.kubeReserved ?? {}, config.systemReserved ?? {}];
   const pinned = parsed.size > 0;
   return {

@@ -50,7 +50,7 @@ export interface NodeSettings {
   readonly localStorage: boolean;
 }
 
-export interface FolderSettings {
+interface FolderSettings {
   readonly root: string;
   readonly certificates: string;
   readonly podLogs: string;
@@ -70,7 +70,7 @@ export type ApiSettings =
       readonly heartbeatLimitMs: number;
     };
 
-export interface RuntimeSettings {
+interface RuntimeSettings {
   readonly endpoint: string;
   readonly imageEndpoint: string;
   readonly requestLimitMs: number;
@@ -132,14 +132,14 @@ export interface EvictionSettings {
   readonly outOfAllocatable: boolean;
 }
 
-export interface ContainerGcSettings {
+interface ContainerGcSettings {
   readonly ageMsMin: number;
   readonly perContainerMax: number;
   /** Negative: no limit. */
   readonly nodeMax: number;
 }
 
-export type HealthzSettings =
+type HealthzSettings =
   | { readonly kind: "off" }
   | { readonly kind: "on"; readonly address: string; readonly port: number };
 

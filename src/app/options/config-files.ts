@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { API_VERSION, type Decoded, decodeConfiguration, KIND, requireKind } from "./decode-configuration.ts";
-import { DecodeFault } from "./decode-leaf.ts";
+import { DecodeFault } from "./decode-primitives.ts";
 import { FIELD_PATHS, fieldOf, type WrittenConfiguration } from "./fields.ts";
 import { goQuote } from "./go-text.ts";
 import { BYTES_MAX, DocumentFault, readDocument } from "./read-document.ts";
@@ -113,10 +113,9 @@ function loadDropIn(path: string, prefix: string): Readonly<Record<string, unkno
     const { value } = readDocument(text);
     requireKind(value, text);
     if (value["apiVersion"] === API_VERSION && value["kind"] === KIND) return value;
-    const [group, version] = String(value["apiVersion"]).includes("/")
-      ? String(value["apiVersion"]).split("/")
-      : ["", value["apiVersion"]];
-    throw new FileFault(`${start}unknown apiVersion/kind: ${group}/${version}, Kind=${String(value["kind"])}`);
+    const apiVersion = String(value["apiVersion"]);
+    const group = apiVersion.includes("/") ? apiVersion : `/${apiVersion}`;
+    throw new FileFault(`${start}unknown apiVersion/kind: ${group}, Kind=${String(value["kind"])}`);
   } catch (error) {
     if (isContentFault(error)) throw new FileFault(`${start}error: ${error.message}`, { cause: error });
     throw error;

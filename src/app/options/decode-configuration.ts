@@ -1,7 +1,8 @@
 /** A document as KubeletConfiguration v1beta1, and back. Unknown fields are named, values of another type are faults. */
 import { formatGoDuration } from "../../base/duration.ts";
 import { formatQuantity } from "../../base/quantity.ts";
-import { DecodeFault, decodeLeaf, isObject, mismatch } from "./decode-leaf.ts";
+import { decodeLeaf } from "./decode-leaf.ts";
+import { DecodeFault, isObject, mismatch } from "./decode-primitives.ts";
 import { FIELD_PATHS, type FieldPath, fieldOf, type WrittenConfiguration } from "./fields.ts";
 import { isEmptyCollection, isZero, type Value } from "./value-types.ts";
 

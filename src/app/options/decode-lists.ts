@@ -1,5 +1,5 @@
 /** The few fields that are lists of small objects. */
-import { int32, int64, isObject, mapOf, mismatch, type Place, quantity, text, verbosity } from "./decode-leaf.ts";
+import { int32, int64, isObject, mapOf, mismatch, type Place, quantity, text, verbosity } from "./decode-primitives.ts";
 import type { MemoryReservation, ModuleVerbosity, PriorityGracePeriod, Taint } from "./value-types.ts";
 
 type Item = Readonly<Record<string, unknown>>;

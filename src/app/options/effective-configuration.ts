@@ -3,7 +3,7 @@
  */
 import { type DropIn, FileFault, loadConfigFile, loadDropIns } from "./config-files.ts";
 import { decodeConfiguration, encodeConfiguration } from "./decode-configuration.ts";
-import { DecodeFault, isObject } from "./decode-leaf.ts";
+import { DecodeFault, isObject } from "./decode-primitives.ts";
 import { isUnset, LEGACY, withDefaults, withEvictionDefaults } from "./defaults.ts";
 import { type FeatureGates, GateFault, resolveGates } from "./feature-gates.ts";
 import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
@@ -18,7 +18,7 @@ export type Origin =
   | { readonly kind: "flag"; readonly name: string };
 
 /** In the order in which they had their say; more than one where a map was merged. */
-export type Origins = ReadonlyMap<FieldPath, readonly Origin[]>;
+type Origins = ReadonlyMap<FieldPath, readonly Origin[]>;
 
 export interface EffectiveConfiguration {
   readonly config: Configuration;
@@ -52,7 +52,7 @@ interface Base {
 }
 
 const withoutFile = (flagGates: Readonly<Record<string, boolean>>): Base => ({
-  config: { ...withDefaults({}, gatesOf(flagGates)), ...LEGACY } as Configuration,
+  config: { ...withDefaults({}, gatesOf(flagGates)), ...LEGACY },
   strictFault: undefined,
 });
 

@@ -4,7 +4,7 @@ import { formatQuantity, parseQuantity, quantityValue } from "../../base/quantit
 import { goQuote } from "./go-text.ts";
 import { toMs } from "./units.ts";
 
-export const SIGNALS = [
+const SIGNALS = [
   "memory.available",
   "nodefs.available",
   "nodefs.inodesFree",
@@ -16,7 +16,7 @@ export const SIGNALS = [
   "pid.available",
 ] as const;
 
-export type EvictionSignal = (typeof SIGNALS)[number];
+type EvictionSignal = (typeof SIGNALS)[number];
 
 export interface EvictionThreshold {
   readonly signal: EvictionSignal;

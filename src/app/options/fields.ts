@@ -9,7 +9,7 @@ import { serverFields } from "./fields-server.ts";
 import { workloadFields } from "./fields-workload.ts";
 import type { ValueOf } from "./value-types.ts";
 
-export const FIELDS = { ...nodeFields, ...serverFields, ...resourceFields, ...workloadFields } as const;
+const FIELDS = { ...nodeFields, ...serverFields, ...resourceFields, ...workloadFields } as const;
 
 type Fields = typeof FIELDS;
 export type FieldPath = keyof Fields;
@@ -26,10 +26,8 @@ export type Configuration = {
 };
 
 /** Their defaults exist only while a feature gate is on. */
-export type GateDependent = "crashLoopBackOff.maxContainerRestartPeriod" | "imagePullCredentialsVerificationPolicy";
+type GateDependent = "crashLoopBackOff.maxContainerRestartPeriod" | "imagePullCredentialsVerificationPolicy";
 
 export const FIELD_PATHS = Object.keys(FIELDS).toSorted() as readonly FieldPath[];
 
 export const fieldOf = (path: FieldPath): Field => FIELDS[path];
-
-export const isFieldPath = (path: string): path is FieldPath => Object.hasOwn(FIELDS, path);

@@ -98,7 +98,7 @@ function gateValue(name: string, value: string): boolean {
   try {
     return parseGoBool(value);
   } catch (error) {
-    throw new SyntaxFault(`invalid value of ${name}: ${value}, err: ${String((error as Error).message)}`, {
+    throw new SyntaxFault(`invalid value of ${name}: ${value}, err: ${(error as Error).message}`, {
       cause: error,
     });
   }

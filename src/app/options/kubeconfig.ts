@@ -7,7 +7,7 @@ import { dirname, resolve } from "node:path";
 import { getCACertificates } from "node:tls";
 import type { Connection, Credentials } from "../../wire/kube-api/connection.ts";
 import { FileFault, reasonOf } from "./config-files.ts";
-import { isObject } from "./decode-leaf.ts";
+import { isObject } from "./decode-primitives.ts";
 import { DocumentFault, readDocument } from "./read-document.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -97,7 +97,9 @@ function parsed(text: string, fault: Fault): Entry {
 
 function named(root: Entry, list: string, name: string, key: string, fault: Fault): Entry {
   const entries = root[list];
-  const found = Array.isArray(entries) ? entries.find((entry) => isObject(entry) && entry["name"] === name) : undefined;
+  const found = Array.isArray(entries)
+    ? (entries as readonly unknown[]).find((each) => isObject(each) && each["name"] === name)
+    : undefined;
   const entry: unknown = isObject(found) ? found[key] : undefined;
   if (!isObject(entry)) throw fault(`there is no ${key} "${name}"`);
   return entry;

@@ -19,6 +19,8 @@ export interface Notices {
   readonly deprecations: readonly string[];
   /** What a strict reader says of the file. */
   readonly strictFault: string | undefined;
+  /** What a process lacks that is not root. It goes on, and finds out. */
+  readonly permissionFault: string | undefined;
 }
 
 /** The start fails, with this to say. */
@@ -43,7 +45,11 @@ export type Loaded =
     };
 
 export function loadOptions(args: readonly string[], machine: MachineOfOptions): Loaded {
-  const notices = { deprecations: [] as readonly string[], strictFault: undefined as string | undefined };
+  const notices = {
+    deprecations: [] as readonly string[],
+    strictFault: undefined as string | undefined,
+    permissionFault: permissionFault(machine),
+  };
   try {
     return load(args, machine, notices);
   } catch (error) {
@@ -52,6 +58,9 @@ export function loadOptions(args: readonly string[], machine: MachineOfOptions):
     throw new OptionsFault(message, notices, { cause: error });
   }
 }
+
+const permissionFault = ({ uid }: MachineOfOptions) =>
+  uid === 0 ? undefined : `kubelet needs to run as uid \`0\`. It is being run as ${uid}`;
 
 /** Undefined for what is no fault of the options. */
 function faultMessage(error: unknown): string | undefined {
@@ -67,7 +76,7 @@ class Refused extends Error {}
 function load(
   args: readonly string[],
   machine: MachineOfOptions,
-  notices: { deprecations: readonly string[]; strictFault: string | undefined },
+  notices: Notices & { deprecations: readonly string[]; strictFault: string | undefined },
 ): Loaded {
   const flags = parseFlags(args);
   notices.deprecations = flags.deprecations;
@@ -90,7 +99,7 @@ function load(
     throw new CompileFault("cannot exit on lock file contention: no lock file specified");
   }
   const compiled = compile({ config, gates, agent, machine });
-  const options = { ...compiled, warnings: warningsOf(effective, flags, machine) };
+  const options = { ...compiled, warnings: warningsOf(effective, flags) };
   return { kind: "options", options, effective, flags, notices };
 }
 

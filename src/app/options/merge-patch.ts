@@ -1,5 +1,5 @@
 /** RFC 7386: objects are merged, everything else replaces, null takes away. */
-import { isObject } from "./decode-leaf.ts";
+import { isObject } from "./decode-primitives.ts";
 
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;

@@ -59,7 +59,7 @@ class Command implements ParsedFlags {
     const value = this.#read(flag, text);
     if (target.kind === "field") this.fields.set(target.path, value);
     else if (target.kind === "help") this.help = value === true;
-    else if (target.kind === "version") this.version = String(value);
+    else if (target.kind === "version") this.version = typeof value === "string" ? value : "false";
     else if (value !== undefined) this.agent.set(target.name, value);
     if (flag.deprecated !== undefined) {
       this.deprecations.push(`Flag --${flag.name} has been deprecated, ${flag.deprecated}`);

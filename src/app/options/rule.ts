@@ -52,3 +52,6 @@ export const port =
   };
 
 export const spell = (durationNs: bigint): string => formatGoDuration(durationNs);
+
+/** Some messages of upstream show the struct around the duration. */
+export const spellStruct = (durationNs: bigint): string => `{${formatGoDuration(durationNs)}}`;

@@ -1,9 +1,9 @@
 /** Rules about amounts: ranges, thresholds, ports. In the order in which the Go kubelet names them. */
-import { between, named, notNegative, port, type Rule, spell, when } from "./rule.ts";
+import { between, named, notNegative, port, type Rule, spell, spellStruct, when } from "./rule.ts";
 import { milliseconds, seconds } from "./units.ts";
 
 const quotaPeriod: Rule = ({ config: { cpuCFSQuotaPeriod: period }, gates }) => {
-  const what = `${named("cpuCFSQuotaPeriod")} ${spell(period)}`;
+  const what = `${named("cpuCFSQuotaPeriod")} ${spellStruct(period)}`;
   if (!gates.CustomCPUCFSQuotaPeriod) {
     return when(period !== milliseconds(100), `${what} requires feature gate CustomCPUCFSQuotaPeriod`);
   }

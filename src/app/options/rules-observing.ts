@@ -1,4 +1,5 @@
 /** Rules about metrics, logs, tracing, memory QoS and log files. In the order in which the Go kubelet names them. */
+import { isAscii } from "node:buffer";
 import { isAbsolute, normalize } from "node:path";
 import { goQuote } from "./go-text.ts";
 import { type Rule, spell, when } from "./rule.ts";
@@ -109,7 +110,7 @@ const podLogs: Rule = ({ config: { podLogsDir: folder } }) => [
   ...when(folder === "", "podLogsDir was not specified"),
   ...when(!isAbsolute(folder), `pod logs path ${goQuote(folder)} must be absolute path`),
   ...when(clean(folder) !== folder, `pod logs path ${goQuote(folder)} must be normalized`),
-  ...when(/[^\u0000-\u007f]/.test(folder), `pod logs path ${goQuote(folder)} mut contains ASCII characters only`),
+  ...when(!isAscii(Buffer.from(folder)), `pod logs path ${goQuote(folder)} mut contains ASCII characters only`),
 ];
 
 const clean = (path: string) => (path === "/" ? path : normalize(path).replace(/(?<=.)\/$/, ""));

@@ -1,7 +1,7 @@
 /** Rules about taints, topology, shutdown, swap and restarts. In the order in which the Go kubelet names them. */
 import { goQuote } from "./go-text.ts";
 import { labelKeyFaults, labelValueFaults, TAINT_EFFECTS } from "./names.ts";
-import { invalid, named, type Rule, spell, when } from "./rule.ts";
+import { invalid, named, type Rule, spellStruct, when } from "./rule.ts";
 import { seconds, toMs } from "./units.ts";
 import type { Taint } from "./value-types.ts";
 
@@ -34,7 +34,7 @@ const topology: Rule = ({ config: { topologyManagerPolicy: policy, topologyManag
 const zeroOrASecond = (what: string, periodNs: bigint) =>
   when(
     periodNs < 0n || (periodNs > 0n && periodNs < seconds(1)),
-    `${what} ${spell(periodNs)} must be either zero or otherwise >= 1 sec`,
+    `${what} ${spellStruct(periodNs)} must be either zero or otherwise >= 1 sec`,
   );
 
 const shutdown: Rule = ({ config, gates }) => {
@@ -46,7 +46,7 @@ const shutdown: Rule = ({ config, gates }) => {
       ? [
           ...when(
             critical > whole,
-            `shutdownGracePeriodCriticalPods ${spell(critical)} must be <= shutdownGracePeriod ${spell(whole)}`,
+            `shutdownGracePeriodCriticalPods ${spellStruct(critical)} must be <= shutdownGracePeriod ${spellStruct(whole)}`,
           ),
           ...zeroOrASecond("shutdownGracePeriod", whole),
           ...zeroOrASecond("shutdownGracePeriodCriticalPods", critical),

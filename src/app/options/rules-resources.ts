@@ -107,10 +107,9 @@ const reservedCpus: Rule = ({ config: { reservedSystemCPUs: cpus, systemReserved
       systemReservedCgroup !== "" || kubeReservedCgroup !== "",
       `can't use ${named("reservedSystemCPUs")} with ${named("systemReservedCgroup")} or ${named("kubeReservedCgroup")}`,
     ),
-    ...when(
-      typeof parsed === "string",
-      `unable to parse ${named("reservedSystemCPUs")} ${cpus}, error: ${String(parsed)}`,
-    ),
+    ...(typeof parsed === "string"
+      ? [invalid(`unable to parse ${named("reservedSystemCPUs")} ${cpus}, error: ${parsed}`)]
+      : []),
   ];
 };
 

@@ -30,7 +30,7 @@ const FAULTS: readonly (readonly [string, WrittenConfiguration, Circumstances?])
   ["eventRecordQPS (--event-qps) -1 must not be a negative number", { eventRecordQPS: -1 }],
   ["healthzPort (--healthz-port) 65536 must be between 1 and 65535, inclusive", { healthzPort: 65536 }],
   [
-    "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) 2s must be between 1ms and 1sec, inclusive",
+    "cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms and 1sec, inclusive",
     { cpuCFSQuotaPeriod: 2n * second },
   ],
   [
@@ -85,12 +85,12 @@ const FAULTS: readonly (readonly [string, WrittenConfiguration, Circumstances?])
     { topologyManagerScope: "x" },
   ],
   [
-    "shutdownGracePeriodCriticalPods 2s must be <= shutdownGracePeriod 1s",
+    "shutdownGracePeriodCriticalPods {2s} must be <= shutdownGracePeriod {1s}",
     { shutdownGracePeriod: second, shutdownGracePeriodCriticalPods: 2n * second },
   ],
-  ["shutdownGracePeriod 500ms must be either zero or otherwise >= 1 sec", { shutdownGracePeriod: second / 2n }],
+  ["shutdownGracePeriod {500ms} must be either zero or otherwise >= 1 sec", { shutdownGracePeriod: second / 2n }],
   [
-    "shutdownGracePeriodCriticalPods 500ms must be either zero or otherwise >= 1 sec",
+    "shutdownGracePeriodCriticalPods {500ms} must be either zero or otherwise >= 1 sec",
     { shutdownGracePeriod: second, shutdownGracePeriodCriticalPods: second / 2n },
   ],
   [

@@ -1,23 +1,19 @@
 /** What is set and will not be done, or not as one may think: nothing is dropped in silence. */
+import { formatGoDuration } from "../../base/duration.ts";
 import { AGENT_FLAG_NAMES, AGENT_FLAGS } from "./agent-flags.ts";
 import { LEGACY } from "./defaults.ts";
 import type { EffectiveConfiguration, Origin } from "./effective-configuration.ts";
 import { gateWarnings } from "./feature-gates.ts";
 import { type Configuration, FIELD_PATHS, type FieldPath, fieldOf } from "./fields.ts";
-import type { MachineOfOptions } from "./machine-facts.ts";
 import type { ParsedFlags } from "./parse-flags.ts";
 import type { Value } from "./value-types.ts";
 
-export function warningsOf(
-  { config, origins }: EffectiveConfiguration,
-  flags: ParsedFlags,
-  machine: MachineOfOptions,
-): readonly string[] {
+export function warningsOf({ config, origins }: EffectiveConfiguration, flags: ParsedFlags): readonly string[] {
   return [
     ...fieldWarnings(config, origins),
     ...flagWarnings(flags),
     ...gateWarnings(config.featureGates ?? {}),
-    ...nodeWarnings(config, flags, machine),
+    ...nodeWarnings(config, flags),
   ];
 }
 
@@ -54,26 +50,28 @@ function same(a: unknown, b: unknown): boolean {
   return text(a) === text(b);
 }
 
+const flagText = (value: Value): string =>
+  typeof value === "bigint"
+    ? formatGoDuration(value)
+    : typeof value === "object"
+      ? JSON.stringify(value)
+      : String(value);
+
 function flagWarnings(flags: ParsedFlags): readonly string[] {
   return AGENT_FLAG_NAMES.flatMap((name) => {
     const { support, initial } = AGENT_FLAGS[name];
     const given = flags.agent.get(name);
-    if (given === undefined || String(given) === initial) return [];
+    if (given === undefined || flagText(given) === initial) return [];
     if (support.kind === "warned") return [`--${name} is set, but waits for what is not built yet: ${support.waits}`];
     if (support.kind === "accepted") return [`--${name} is set without effect: ${support.why}`];
     return [];
   });
 }
 
-function nodeWarnings(config: Configuration, flags: ParsedFlags, { uid }: MachineOfOptions): readonly string[] {
+function nodeWarnings(config: Configuration, flags: ParsedFlags): readonly string[] {
   const { kubeletCgroups, kubeReservedCgroup } = config;
   const open = LEGACY["authorization.mode"] === config["authorization.mode"] && !flags.agent.has("config");
   return [
-    ...(uid === 0
-      ? []
-      : [
-          `Kubelet running with insufficient permissions: kubelet needs to run as uid \`0\`. It is being run as ${uid}`,
-        ]),
     ...(kubeletCgroups !== "" && kubeReservedCgroup !== "" && !kubeletCgroups.startsWith(kubeReservedCgroup)
       ? ["unsupported configuration:KubeletCgroups is not within KubeReservedCgroup"]
       : []),

@@ -1,0 +1,299 @@
+/**
+ * The same wrong command lines and files to the Go kubelet and to ours: the same exit code and the same essential text. Each
+ * process ends by itself; one that does not is killed, and the test fails.
+ */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { GATES } from "../../src/app/options/feature-gate-table.ts";
+import { FLAGS } from "../../src/app/options/flag-table.ts";
+import { buildParts } from "../cluster/parts.ts";
+
+const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+const LIMIT_MS = 5000;
+
+interface Outcome {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+let folder = "";
+let go = "";
+let ours = "";
+
+before(async () => {
+  folder = mkdtempSync(join(tmpdir(), "deckhand-options-"));
+  go = (await buildParts()).path("kubelet");
+  ours = join(folder, "bin", "kubelet");
+  mkdirSync(dirname(ours));
+  symlinkSync(join(import.meta.dirname, "../../src/app/main.ts"), ours);
+});
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+function run(program: string, args: readonly string[]): Promise<Outcome> {
+  const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
+  const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  const output = { stdout: "", stderr: "" };
+  const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT_MS);
+  for (const name of ["stdout", "stderr"] as const) {
+    child[name].setEncoding("utf8").on("data", (text: string) => {
+      output[name] += text;
+    });
+  }
+  child.on("error", reject);
+  child.on("close", (exitCode) => {
+    clearTimeout(timer);
+    resolve({ exitCode, ...output });
+  });
+  return promise;
+}
+
+/** Neither may touch this machine's own folders. */
+const aside = () => ["--root-dir", join(folder, "root"), "--cert-dir", join(folder, "pki")];
+
+async function both(args: readonly string[]) {
+  const [theirs, mine] = await Promise.all([
+    run(go, [...aside(), ...args]),
+    run(process.execPath, [ours, ...aside(), ...args]),
+  ]);
+  return { theirs, mine };
+}
+
+/** What the last line of the log says went wrong, without where Go's sources lie and its dump of the whole configuration. */
+function errorOf({ stderr }: Outcome): string {
+  const quoted = /"command failed" err=(".*")\n$/.exec(stderr)?.[1];
+  const text =
+    quoted === undefined
+      ? /"command failed" err=<\n([\s\S]*)\n >\n$/.exec(stderr)?.[1]
+      : (JSON.parse(quoted) as string);
+  return (text ?? `no error in: ${stderr.slice(-500)}`)
+    .replaceAll("\n\t", "\n")
+    .trim()
+    .replace(/, path: &TypeMeta[\s\S]*$/, "")
+    .replace(/ in scheme "[^"]*"$/, "")
+    .replace(/cannot unmarshal (\w+) into Go value of type struct .*$/, "cannot unmarshal $1 into Go value");
+}
+
+const deprecationsOf = ({ stderr }: Outcome) => stderr.split("\n").filter((line) => line.startsWith("Flag --"));
+
+const FLAG_CASES: readonly (readonly [string, ...(readonly string[])])[] = [
+  ["1.1", "x"],
+  ["1.1", "--v=2", "--", "x"],
+  ["1.2", "--nope"],
+  ["1.2", "--no_pe=1"],
+  ["1.2", "--pod-infra-container-image=x"],
+  ["1.2", "--runonce", "--fail-cgroupv1=false"],
+  ["1.2", "-z"],
+  ["1.2", "-vz"],
+  ["1.2", "--max-pods"],
+  ["1.2", "--max-pods=abc"],
+  ["1.2", "--max-pods=99999999999"],
+  ["1.2", "--max_pods=0_"],
+  ["1.2", "--anonymous-auth=maybe"],
+  ["1.2", "--sync-frequency=5"],
+  ["1.2", "--sync-frequency=1y"],
+  ["1.2", "--address=zzz"],
+  ["1.2", "--eviction-hard=memory.available=1"],
+  ["1.2", "--kube-reserved=cpu"],
+  ["1.2", "--manifest-url-header=a"],
+  ["1.2", "--register-with-taints=a"],
+  ["1.2", "--register-with-taints=a:Nope"],
+  ["1.2", "--register-with-taints=a:NoSchedule,a:NoSchedule"],
+  ["1.2", "--reserved-memory=x"],
+  ["1.2", "--reserved-memory=0:cpu=1"],
+  ["1.2", "--v=x"],
+  ["1.2", "--vmodule=a"],
+  ["1.2", "--node-labels=kubernetes.io/x=y"],
+  ["1.10", "--feature-gates=Nope=true"],
+  ["1.10", "--feature-gates=NodeSwap=false"],
+  ["1.10", "--feature-gates=NodeSwap"],
+  ["1.10", "--feature-gates=NodeSwap=maybe"],
+  ["1.10", "--feature-gates=GracefulNodeShutdown=false,WindowsGracefulNodeShutdown=false"],
+  ["1.9", "--max_pods=-2", "--fail-cgroupv1=false", "--port", "0"],
+  ["1.9", "--logging-format=xml"],
+  ["1.9", "--log-flush-frequency=-1s"],
+  ["1.9", "--cgroups-per-qos=false", "--fail-cgroupv1=false"],
+  ["1.9", "--enforce-node-allocatable=kube-reserved,none,x,pods,pods", "--fail-cgroupv1=false"],
+  ["1.9", "--reserved-cpus=3-1", "--fail-cgroupv1=false"],
+  ["1.9", "--exit-on-lock-contention", "--fail-cgroupv1=false"],
+  ["1.3", "--config=none.yaml"],
+  ["1.4", "--config-dir=none"],
+];
+
+suite("the Go kubelet and ours refuse the same command lines with the same words", () => {
+  for (const [row, ...args] of FLAG_CASES) {
+    test(`[${row}] ${args.join(" ")}`, async () => {
+      const { theirs, mine } = await both(args);
+      assert.equal(errorOf(mine), errorOf(theirs));
+      assert.deepEqual(deprecationsOf(mine), deprecationsOf(theirs));
+      assert.deepEqual([theirs.exitCode, mine.exitCode], [1, 1]);
+    });
+  }
+});
+
+const INVALID = "port: -1\n";
+const FILE_CASES: readonly (readonly [row: string, text: string])[] = [
+  ["1.3", `${HEADER}nope: 1\n${INVALID}`],
+  [
+    "1.3",
+    `${HEADER}maxPods: -1\nmaxPods: -2\nzzz: 1\naaa: {b: 1}\nregisterWithTaints: [{key: a, effect: NoSchedule, foo: 1}]\n`,
+  ],
+  ["1.3", `${HEADER}maxPods: "1"\n`],
+  ["1.3", `${HEADER}maxPods: 1.5\n`],
+  ["1.3", `${HEADER}maxPods: 99999999999\n`],
+  ["1.3", `${HEADER}syncFrequency: 5\n`],
+  ["1.3", `${HEADER}syncFrequency: 5x\n`],
+  ["1.3", `${HEADER}evictionHard: [a]\n`],
+  ["1.3", `${HEADER}evictionHard: {a: 1}\n`],
+  ["1.3", `${HEADER}enableServer: "yes"\n`],
+  ["1.3", `${HEADER}enableServer: yes\nmaxPods: 0x10\n${INVALID}`],
+  ["1.3", `${HEADER}logging: {verbosity: -1}\n`],
+  ["1.3", `${HEADER}logging: {nope: 1, format: xml}\n`],
+  ["1.3", `${HEADER}MaxPods: 5\n${INVALID}`],
+  ["1.3", `${HEADER}maxPods: null\nhealthzPort: 0\n${INVALID}`],
+  ["1.3", `${HEADER}${INVALID}---\n${HEADER}port: -2\n`],
+  ["1.3", "{}"],
+  ["1.3", "just text"],
+  ["1.3", "[1]"],
+  ["1.3", ""],
+  ["1.3", "apiVersion: v1\nkind: Pod\n"],
+  ["1.3", "apiVersion: kubelet.config.k8s.io/v1\nkind: KubeletConfiguration\n"],
+  ["1.3", "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: CredentialProviderConfig\nproviders: []\n"],
+  ["1.3", JSON.stringify({ apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", port: -3 })],
+  [
+    "1.9",
+    `${HEADER}nodeLeaseDurationSeconds: -1\nsystemCgroups: /a\neventBurst: -1\neventRecordQPS: -1\nhealthzPort: 65536\ncpuCFSQuotaPeriod: 2s\nimageGCHighThresholdPercent: 101\nimageGCLowThresholdPercent: 101\n`,
+  ],
+  [
+    "1.9",
+    `${HEADER}imageMinimumGCAge: 2s\nimageMaximumGCAge: 1s\niptablesDropBit: 32\niptablesMasqueradeBit: -1\nkubeAPIBurst: -1\nkubeAPIQPS: -1\nnodeStatusMaxImages: -2\nmaxOpenFiles: -1\nmaxPods: -1\noomScoreAdj: 1001\npodsPerCore: -1\n${INVALID}`,
+  ],
+  [
+    "1.9",
+    `${HEADER}readOnlyPort: 65536\nregistryBurst: -1\nregistryPullQPS: -1\nmaxParallelImagePulls: 2\nserializeImagePulls: true\nrunOnce: true\nregisterWithTaints: [{key: "", effect: x}]\ntopologyManagerPolicy: x\ntopologyManagerScope: y\n`,
+  ],
+  [
+    "1.9",
+    `${HEADER}shutdownGracePeriod: 500ms\nshutdownGracePeriodCriticalPods: 2s\nshutdownGracePeriodByPodPriority: [{priority: 0, shutdownGracePeriodSeconds: 1}]\nmemorySwap: {swapBehavior: x}\ncrashLoopBackOff: {maxContainerRestartPeriod: 301s}\n`,
+  ],
+  [
+    "1.9",
+    `${HEADER}enforceNodeAllocatable: [pods, pods, x, none, system-reserved, system-reserved-compressible]\ncgroupsPerQOS: false\nhairpinMode: x\nimagePullCredentialsVerificationPolicy: x\npreloadedImagesVerificationAllowlist: [a]\n`,
+  ],
+  [
+    "1.9",
+    `${HEADER}imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\npreloadedImagesVerificationAllowlist: ["a:1"]\nreservedSystemCPUs: "a"\nkubeReservedCgroup: /k\nreservedMemory: [{numaNode: 0, limits: {cpu: "0"}}]\n`,
+  ],
+  [
+    "1.9",
+    `${HEADER}failCgroupV1: false\nsingleProcessOOMKill: false\nshowHiddenMetricsForVersion: "1.2"\ntracing: {endpoint: "http://x", samplingRatePerMillion: -1}\nmemoryThrottlingFactor: 1.5\nmemoryReservationPolicy: x\n`,
+  ],
+  [
+    "1.9",
+    `${HEADER}failCgroupV1: false\nuserNamespaces: {idsPerPod: 65537}\nenableSystemLogQuery: true\nenableSystemLogHandler: false\ncontainerLogMaxWorkers: 0\ncontainerLogMonitorInterval: 1s\ncontainerLogMaxFiles: 1\npodLogsDir: /a/../é\n`,
+  ],
+  ["1.28", `${HEADER}failCgroupV1: false\ncgroupsPerQOS: false\n`],
+];
+
+suite("the Go kubelet and ours refuse the same files with the same words", () => {
+  for (const [index, [row, text]] of FILE_CASES.entries()) {
+    test(`[${row}] file ${index}: ${text.replace(HEADER, "").slice(0, 60).replaceAll("\n", " ")}`, async () => {
+      writeFileSync(join(folder, "c.yaml"), text);
+      const { theirs, mine } = await both(["--config", "c.yaml"]);
+      assert.equal(errorOf(mine), errorOf(theirs));
+      const lenient = ({ stderr }: Outcome) => /"Using lenient decoding[\s\S]*?(?=\nE)/.exec(stderr)?.[0];
+      assert.equal(lenient(mine), lenient(theirs));
+      assert.deepEqual([theirs.exitCode, mine.exitCode], [1, 1]);
+    });
+  }
+
+  test("[1.3] no YAML: both name a line", async () => {
+    writeFileSync(join(folder, "c.yaml"), `${HEADER}a: [\n`);
+    const { theirs, mine } = await both(["--config", "c.yaml"]);
+    const start = /error failed to decode: yaml: line \d+: /;
+    assert.match(errorOf(theirs), start);
+    assert.match(errorOf(mine), start);
+  });
+
+  test("[1.10] a wrong gate in a file stops both; the Go kubelet panics, ours says it", async () => {
+    writeFileSync(join(folder, "c.yaml"), `${HEADER}featureGates: {Nope: true}\n`);
+    const { theirs, mine } = await both(["--config", "c.yaml"]);
+    assert.equal(theirs.exitCode, 2);
+    assert.match(theirs.stderr, /panic: .*unrecognized feature gate: Nope/);
+    assert.equal(mine.exitCode, 1);
+    assert.match(errorOf(mine), /unrecognized feature gate: Nope$/);
+  });
+});
+
+const DROP_INS: readonly (readonly [name: string, files: Readonly<Record<string, string>>])[] = [
+  ["without a kind", { "a.conf": "maxPods: 3\n" }],
+  ["of another kind", { "a.conf": "apiVersion: v1\nkind: X\n" }],
+  ["of a wrong type", { "a.conf": `${HEADER}maxPods: "x"\n` }],
+  [
+    "the later one wins, folders below too, unknown fields do not count",
+    { "a.conf": `${HEADER}port: -1\nnope: 1\n`, "b/c.conf": `${HEADER}port: -2\n`, "d.yaml": `${HEADER}port: -3\n` },
+  ],
+  [
+    "lists replaced, maps merged, null defaulted",
+    {
+      "a.conf": `${HEADER}port: null\nenforceNodeAllocatable: [x]\nnodeStatusMaxImages: -3\n`,
+      "b.conf": `${HEADER}enforceNodeAllocatable: [y]\n`,
+    },
+  ],
+];
+
+suite("the Go kubelet and ours merge drop-ins alike", () => {
+  for (const [index, [name, files]] of DROP_INS.entries()) {
+    test(`[1.4] ${name}`, async () => {
+      for (const [file, text] of Object.entries(files)) {
+        mkdirSync(dirname(join(folder, `d${index}`, file)), { recursive: true });
+        writeFileSync(join(folder, `d${index}`, file), text);
+      }
+      writeFileSync(join(folder, "c.yaml"), `${HEADER}port: -9\nenforceNodeAllocatable: []\n`);
+      for (const args of [[`--config-dir=d${index}`], ["--config=c.yaml", `--config-dir=d${index}`, "--max-pods=-4"]]) {
+        const { theirs, mine } = await both(args);
+        assert.equal(errorOf(mine), errorOf(theirs));
+        assert.deepEqual([theirs.exitCode, mine.exitCode], [1, 1]);
+      }
+    });
+  }
+});
+
+suite("the Go kubelet's own description of itself", () => {
+  test("[1.1] --version is the same", async () => {
+    const { theirs, mine } = await both(["--version"]);
+    assert.deepEqual(mine, theirs);
+    assert.deepEqual([mine.exitCode, mine.stdout], [0, "Kubernetes v1.36.4\n"]);
+  });
+
+  test("[1.2] every flag of its --help is ours, deprecated alike, and no other", async () => {
+    const { stdout } = await run(go, ["--help"]);
+    const theirs = stdout.split(/\n(?= {2,6}-)/).flatMap(
+      (entry) =>
+        /^ {2,6}(?:-\w, )?--([-a-z0-9]+)/
+          .exec(entry)
+          ?.slice(1)
+          .map((name) => `${name} ${entry.includes("(DEPRECATED: ")}`) ?? [],
+    );
+    const mine = FLAGS.map(({ name, deprecated }) => `${name} ${deprecated !== undefined}`);
+    assert.ok(theirs.length > 140, String(theirs.length));
+    assert.deepEqual(mine.toSorted(), theirs.toSorted());
+  });
+
+  test("[1.10] every gate of its --help is ours, with its stage and default", async () => {
+    const { stdout } = await run(go, ["--help"]);
+    const theirs = [...stdout.matchAll(/(\w+)=true\|false \((ALPHA|BETA) - default=(\w+)\)/g)].map(
+      ([, name, stage, initial]) => `${name} ${stage} ${initial}`,
+    );
+    const mine = Object.entries(GATES).flatMap(([name, { stage, initial }]) =>
+      stage === "alpha" || stage === "beta" ? [`${name} ${stage.toUpperCase()} ${initial}`] : [],
+    );
+    assert.ok(theirs.length > 140, String(theirs.length));
+    assert.deepEqual(mine.toSorted(), theirs.toSorted());
+  });
+});
