@@ -125,7 +125,7 @@ function decodeScalar(word: string, value: unknown, path: string): unknown {
 function integer(value: unknown, path: string, least: number, most: number): number {
   if (typeof value !== "number" || !Number.isSafeInteger(value)) throw wrong(path, "an integer", value);
   if (value < least || value > most) throw new ShapeError(`${path}: ${value} is out of range`);
-  return value;
+  return value === 0 ? 0 : value; // Not minus zero.
 }
 
 function wrong(path: string, wanted: string, value: unknown): ShapeError {
