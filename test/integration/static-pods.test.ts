@@ -123,7 +123,8 @@ describe("a manifest, read by us and by the API server", () => {
     }
   });
 
-  test(`[4.4] ${goodManifests.length} manifests have the defaults the API server gives them, field by field`, async () => {
+  test("[4.4] manifests have the defaults the API server gives them, field by field", async (t) => {
+    t.diagnostic(`${goodManifests.length} manifests`);
     assert.ok(goodManifests.length >= 30);
     const found: string[] = [];
     for (const [name, manifest] of goodManifests) {
@@ -137,7 +138,8 @@ describe("a manifest, read by us and by the API server", () => {
     assert.deepEqual(found, []);
   });
 
-  test(`[4.4] ${badManifests.length} bad manifests are refused with the API server's own words`, async () => {
+  test("[4.4] bad manifests are refused with the API server's own words", async (t) => {
+    t.diagnostic(`${badManifests.length} manifests`);
     const found: string[] = [];
     for (const [name, manifest] of badManifests) {
       const { status, body } = await api("POST", PODS, manifest);
