@@ -8,12 +8,12 @@ import { hostClock } from "../host/clock.ts";
 import { createHttpFetch } from "./http-fetch.ts";
 
 async function serve(
-  pages: Readonly<Record<string, (response: ServerResponse, token: string) => void>>,
+  pages: Readonly<Record<string, (response: ServerResponse, token: string, password: string) => void>>,
 ): Promise<HttpWorld> {
   const server = createServer((request, response) => {
     const page = pages[request.url ?? ""];
     if (page === undefined) response.writeHead(404).end();
-    else page(response, String(request.headers["x-token"]));
+    else page(response, String(request.headers["x-token"]), String(request.headers.authorization));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return {
@@ -40,13 +40,14 @@ httpFetchContract("Node's HTTP", () =>
   }),
 );
 
-test("what was meant for one server is not shown to another it sends us to", async () => {
-  const other = await serve({ "/": (response, token) => response.end(token) });
+test("a server that another sends us to sees our headers, but not those that we are known by", async () => {
+  const other = await serve({ "/": (response, token, password) => response.end(`${token} ${password}`) });
   const first = await serve({ "/": to(`${other.url}/`) });
-  const options = { headers: { "X-Token": ["secret"] }, limitMs: 2000, bytesMax: 1000 };
+  const headers = { "X-Token": ["plain"], Authorization: ["Bearer secret"] };
   try {
+    const options = { headers, limitMs: 2000, bytesMax: 1000 };
     const { body } = await first.http.get(`${first.url}/`, options, new AbortController().signal);
-    assert.equal(new TextDecoder().decode(body), "undefined");
+    assert.equal(new TextDecoder().decode(body), "plain undefined");
   } finally {
     await Promise.all([first.close(), other.close()]);
   }
