@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { ManifestFiles } from "../../../test/support/manifest-files.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { MemoryFiles } from "../../../test/support/memory-files.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
@@ -21,34 +21,41 @@ interface Given {
   readonly path?: string;
   readonly sandboxes?: readonly Sandbox[] | undefined;
   readonly journal?: JournalRecord[];
-  readonly files?: MemoryFiles;
+  readonly files?: ManifestFiles;
+  readonly journalIsFull?: boolean;
 }
 
 async function start(given: Given = {}) {
   const clock = new ManualClock();
-  const files = given.files ?? new MemoryFiles();
-  if (given.files === undefined && given.path === undefined) files.folder(FOLDER);
+  const files = given.files ?? new ManifestFiles(clock);
+  if (given.files === undefined && given.path === undefined) await files.folder(FOLDER);
   const log = keptLog();
   const stop = new AbortController();
   const state = new LatestCell<SourceState>({ kind: "unseen" });
   const listing = new LatestCell<readonly Sandbox[] | undefined>("sandboxes" in given ? given.sandboxes : []);
   const journal = given.journal ?? [];
-  const append = (record: JournalRecord) => Promise.resolve(void journal.push(record));
+  const full = { value: given.journalIsFull ?? false };
+  const append = (record: JournalRecord) =>
+    full.value ? Promise.reject(new Error("no space left")) : Promise.resolve(void journal.push(record));
   const running = () => ({ sandboxes: listing.value, mirrors: new Map() });
   const namer = new StaticPodNamer({ journal: { append }, clock }, staticPodFacts(journal), running);
   const options = { path: given.path ?? FOLDER, checkEveryMs: 20_000, nodeName: "n1" };
-  const ended = runFileSource(options, { files, clock, log, namer, runtimeListed: listing, state }, stop.signal);
+  const ended = runFileSource(
+    options,
+    { files: files.port, clock, log, namer, runtimeListed: listing, state },
+    stop.signal,
+  );
   await clock.advance(0);
   const pods = () => (state.value.kind === "seen" ? state.value.pods : undefined);
   const names = () => pods()?.map(({ metadata }) => metadata?.name);
   const images = () => pods()?.map(({ spec }) => spec?.containers[0]?.image);
-  return { clock, files, log, stop, state, listing, journal, ended, pods, names, images };
+  return { clock, files, log, stop, state, listing, journal, full, ended, pods, names, images };
 }
 
 test("[4.4] a folder's manifests are pods, in the order of their names, and hidden files are not looked at", async () => {
   const { clock, files, names } = await start();
-  files.file(`${FOLDER}/b.yaml`, manifest("b"));
-  files.file(
+  await files.file(`${FOLDER}/b.yaml`, manifest("b"));
+  await files.file(
     `${FOLDER}/a.json`,
     JSON.stringify({
       apiVersion: "v1",
@@ -57,20 +64,20 @@ test("[4.4] a folder's manifests are pods, in the order of their names, and hidd
       spec: { containers: [{ name: "x", image: "y" }] },
     }),
   );
-  files.file(`${FOLDER}/.hidden.yaml`, manifest("hidden"));
+  await files.file(`${FOLDER}/.hidden.yaml`, manifest("hidden"));
   await clock.advance(0);
   assert.deepEqual(names(), ["a-n1", "b-n1"]);
 });
 
 test("[4.4] [27.1.38] a change is seen by its hint at once, and without a hint after twenty seconds", async () => {
   const { clock, files, images, names } = await start();
-  files.file(`${FOLDER}/a.yaml`, manifest("a", "i:1"));
+  await files.file(`${FOLDER}/a.yaml`, manifest("a", "i:1"));
   await clock.advance(0);
-  files.file(`${FOLDER}/a.yaml`, manifest("a", "i:2"));
+  await files.file(`${FOLDER}/a.yaml`, manifest("a", "i:2"));
   await clock.advance(0);
   assert.deepEqual(images(), ["i:2"]);
   files.hints = false;
-  files.remove(`${FOLDER}/a.yaml`);
+  await files.remove(`${FOLDER}/a.yaml`);
   await clock.advance(19_000);
   assert.deepEqual(names(), ["a-n1"]);
   await clock.advance(1000);
@@ -80,14 +87,14 @@ test("[4.4] [27.1.38] a change is seen by its hint at once, and without a hint a
 test("[4.4] a missing path is an empty source, and is noticed within a second when it comes", async () => {
   const { clock, files, names, log } = await start({ path: FOLDER });
   assert.deepEqual(names(), []);
-  files.folder(FOLDER);
-  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.folder(FOLDER);
+  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
   await clock.advance(1000);
   assert.deepEqual(names(), ["a-n1"]);
   assert.equal(log.lines.filter((line) => line.includes("does not exist")).length, 1);
 });
 
-const garbage: readonly (readonly [string, (files: MemoryFiles, path: string) => void])[] = [
+const garbage: readonly (readonly [string, (files: ManifestFiles, path: string) => Promise<void>])[] = [
   ["binary", (files, path) => files.file(path, Uint8Array.from([0, 255, 1, 254]))],
   ["nothing", (files, path) => files.file(path, "")],
   ["another kind", (files, path) => files.file(path, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\n")],
@@ -96,41 +103,41 @@ const garbage: readonly (readonly [string, (files: MemoryFiles, path: string) =>
   ["a list of pods", (files, path) => files.file(path, "apiVersion: v1\nkind: PodList\nitems: []\n")],
   ["too large a file", (files, path) => files.file(path, new Uint8Array(10 * 2 ** 20 + 1))],
   ["a folder", (files, path) => files.folder(path)],
-  ["a pipe", (files, path) => files.fifo(path)],
+  ["a pipe", (files, path) => files.pipe(path)],
   ["a link in a circle", (files, path) => files.link(path, path)],
   ["a link to nothing", (files, path) => files.link(path, "/nowhere")],
-  ["an unreadable file", (files, path) => (files.file(path, manifest("x")), void files.broken.add(path))],
+  ["an unreadable file", (files, path) => files.file(path, manifest("x")).then(() => void files.broken.add(path))],
 ];
 for (const [name, put] of garbage) {
   test(`[4.4] garbage beside a manifest does not block it: ${name}`, async () => {
     const { clock, files, names } = await start();
-    put(files, `${FOLDER}/a-garbage`);
-    files.file(`${FOLDER}/b.yaml`, manifest("b"));
+    await put(files, `${FOLDER}/a-garbage`);
+    await files.file(`${FOLDER}/b.yaml`, manifest("b"));
     await clock.advance(0);
     assert.deepEqual(names(), ["b-n1"]);
   });
 }
 
 test("[4.4] links are followed, absolute and relative, for a file and for the folder itself", async () => {
-  const files = new MemoryFiles();
-  files.folder("/real");
-  files.folder("/real/..data");
-  files.file("/real/..data/a.yaml", manifest("a"));
-  files.file("/elsewhere/b.yaml", manifest("b"));
-  files.link("/real/a.yaml", "..data/a.yaml");
-  files.link("/real/b.yaml", "/elsewhere/b.yaml");
-  files.link(FOLDER, "/real");
+  const files = new ManifestFiles(new ManualClock());
+  await files.folder("/real");
+  await files.folder("/real/..data");
+  await files.file("/real/..data/a.yaml", manifest("a"));
+  await files.file("/elsewhere/b.yaml", manifest("b"));
+  await files.link("/real/a.yaml", "..data/a.yaml");
+  await files.link("/real/b.yaml", "/elsewhere/b.yaml");
+  await files.link(FOLDER, "/real");
   const { names } = await start({ files });
   assert.deepEqual(names(), ["a-n1", "b-n1"]);
 });
 
 test("[4.4] the path may be one file; when it turns bad its last good pod stays", async () => {
-  const files = new MemoryFiles();
-  files.folder("/etc");
-  files.file("/etc/pod.yaml", manifest("a"));
+  const files = new ManifestFiles(new ManualClock());
+  await files.folder("/etc");
+  await files.file("/etc/pod.yaml", manifest("a"));
   const { clock, names, ended, stop } = await start({ files, path: "/etc/pod.yaml" });
   assert.deepEqual(names(), ["a-n1"]);
-  files.file("/etc/pod.yaml", "garbage: [");
+  await files.file("/etc/pod.yaml", "garbage: [");
   await clock.advance(100_000);
   assert.deepEqual(names(), ["a-n1"]);
   stop.abort();
@@ -139,9 +146,9 @@ test("[4.4] the path may be one file; when it turns bad its last good pod stays"
 
 test("a file that is half written keeps its pod, and one that stays bad for a period loses it", async () => {
   const { clock, files, names } = await start();
-  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
   await clock.advance(0);
-  files.file(`${FOLDER}/a.yaml`, "apiVersion: v1\nkind: P");
+  await files.file(`${FOLDER}/a.yaml`, "apiVersion: v1\nkind: P");
   await clock.advance(19_000);
   assert.deepEqual(names(), ["a-n1"]);
   await clock.advance(21_000);
@@ -150,7 +157,7 @@ test("a file that is half written keeps its pod, and one that stays bad for a pe
 
 test("a folder that cannot be read for a while changes nothing", async () => {
   const { clock, files, names } = await start();
-  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
   await clock.advance(0);
   files.broken.add(FOLDER);
   await clock.advance(60_000);
@@ -159,7 +166,7 @@ test("a folder that cannot be read for a while changes nothing", async () => {
 
 test("an idle folder writes its cell once, however often it is read", async () => {
   const { clock, files, state } = await start();
-  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
   await clock.advance(0);
   const version = state.version;
   await clock.advance(600_000);
@@ -172,7 +179,7 @@ test("[4.5] a changed manifest is another UID, and the one before comes back wit
   const uid = () => pods()?.[0]?.metadata?.uid;
   const seen: (string | undefined)[] = [];
   for (const image of ["i:1", "i:2", "i:1"]) {
-    files.file(`${FOLDER}/a.yaml`, manifest("a", image));
+    await files.file(`${FOLDER}/a.yaml`, manifest("a", image));
     await clock.advance(0);
     seen.push(uid());
   }
@@ -182,9 +189,9 @@ test("[4.5] a changed manifest is another UID, and the one before comes back wit
 });
 
 test("[4.5] [27.2.7] before the runtime is listed no UID is given and the source is unseen; then a running pod keeps its own", async () => {
-  const files = new MemoryFiles();
-  files.folder(FOLDER);
-  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  const files = new ManifestFiles(new ManualClock());
+  await files.folder(FOLDER);
+  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
   const { clock, state, listing, pods, journal } = await start({ files, sandboxes: undefined });
   assert.deepEqual([state.value.kind, journal], ["unseen", []]);
   listing.set([
@@ -208,9 +215,9 @@ test("[4.5] [27.2.7] before the runtime is listed no UID is given and the source
 });
 
 test("[4.5] after a restart the journal gives the adopted UID again, without the runtime", async () => {
-  const files = new MemoryFiles();
-  files.folder(FOLDER);
-  files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  const files = new ManifestFiles(new ManualClock());
+  await files.folder(FOLDER);
+  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
   const first = await start({ files });
   const [record] = first.journal;
   assert.equal(record?.kind, "staticPod");
@@ -218,6 +225,18 @@ test("[4.5] after a restart the journal gives the adopted UID again, without the
   const second = await start({ files, journal: adopted, sandboxes: undefined });
   assert.equal(second.pods()?.[0]?.metadata?.uid, "kept");
   assert.equal(second.journal.length, 1);
+});
+
+test("a UID that cannot be noted is not given, and is tried again", async () => {
+  const files = new ManifestFiles(new ManualClock());
+  await files.folder(FOLDER);
+  await files.file(`${FOLDER}/a.yaml`, manifest("a"));
+  const { clock, state, full, names } = await start({ files, journalIsFull: true });
+  await clock.advance(20_000);
+  assert.equal(state.value.kind, "unseen");
+  full.value = false;
+  await clock.advance(20_000);
+  assert.deepEqual(names(), ["a-n1"]);
 });
 
 test("it ends with its signal and leaves no timer", async () => {

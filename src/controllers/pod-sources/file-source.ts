@@ -51,7 +51,7 @@ async function readFolder(
   while (!shutdown.aborted) {
     const [hinted, listed] = [hints.version, runtimeListed.version];
     const manifests = await folder.read();
-    const pods = manifests === undefined ? undefined : await namer.name(manifests);
+    const pods = manifests === undefined ? undefined : await namer.nameIfPossible(manifests, log);
     if (pods !== undefined && isNews(state.value, pods)) state.set({ kind: "seen", pods });
     const waits = manifests !== undefined && pods === undefined;
     const wakers = [{ cell: hints, seen: hinted }, ...(waits ? [{ cell: runtimeListed, seen: listed }] : [])];

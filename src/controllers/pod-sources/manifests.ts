@@ -15,6 +15,7 @@ import {
 import { type StaticPodFact, type StaticPodWorld, staticUidOf } from "../../domain/pod/static-pod-uid.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
+import type { Log } from "../../ports/log.ts";
 import { parseManifest } from "./parse-manifest.ts";
 
 export const MANIFEST_BYTES_MAX = 10 * 2 ** 20;
@@ -64,6 +65,16 @@ export class StaticPodNamer {
     this.#ports = ports;
     this.#facts = new Map(facts);
     this.#running = running;
+  }
+
+  /** As `name`, also undefined when the journal cannot be written now. Either way: ask again. */
+  async nameIfPossible(manifests: readonly StaticManifest[], log: Log): Promise<readonly Pod[] | undefined> {
+    try {
+      return await this.name(manifests);
+    } catch (error) {
+      log.error("Unable to note the UID of a static pod", error);
+      return undefined;
+    }
   }
 
   /** The pods with their UIDs; undefined when one of them cannot have its UID yet. */

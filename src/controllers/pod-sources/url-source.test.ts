@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { FakeHttp, type FakePage } from "../../../sim/fake-http.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
-import { HttpFetchError } from "../../ports/http-fetch.ts";
 import { StaticPodNamer } from "./manifests.ts";
 import { runUrlSource } from "./url-source.ts";
 
@@ -16,42 +16,60 @@ const pod = (name: string, image = "i:1") => ({
   spec: { containers: [{ name: "app", image }] },
 });
 
-async function start(answers: readonly (string | number)[], listed = true) {
+const ADDRESS = "http://pods/x";
+
+/** A body, a status, no server at all, or a page spelled out. */
+type Answer = string | number | FakePage;
+
+async function start(answers: readonly Answer[], listed = true) {
   const clock = new ManualClock();
   const log = keptLog();
   const stop = new AbortController();
   const state = new LatestCell<SourceState>({ kind: "unseen" });
   const listing = new LatestCell<readonly Sandbox[] | undefined>(listed ? [] : undefined);
-  const asked: { atMs: number; headers: unknown; limitMs: number; bytesMax: number }[] = [];
+  const http = new FakeHttp(clock);
   const left = [...answers];
-  let answer: string | number = "";
-  const http = {
-    get(url: string, options: { headers: object; limitMs: number; bytesMax: number }) {
-      asked.push({ atMs: clock.monotonicMs(), ...options });
-      answer = left.shift() ?? answer;
-      if (answer === 0) return Promise.reject(new HttpFetchError(url, "connection refused"));
-      if (typeof answer === "number") return Promise.resolve({ status: answer, body: new Uint8Array() });
-      return Promise.resolve({ status: 200, body: new TextEncoder().encode(answer) });
-    },
-  };
+  let answer: Answer = "";
+  http.pages.set(ADDRESS, () => {
+    answer = left.shift() ?? answer;
+    if (answer === "refused") return { kind: "refused" };
+    if (typeof answer === "number") return { kind: "answer", status: answer, body: "" };
+    return typeof answer === "string" ? { kind: "answer", status: 200, body: answer } : answer;
+  });
   const append = () => Promise.resolve();
   const running = () => ({ sandboxes: listing.value, mirrors: new Map() });
   const namer = new StaticPodNamer({ journal: { append }, clock }, new Map(), running);
-  const options = { url: "http://pods/x", headers: { "X-Token": ["a", "b"] }, checkEveryMs: 20_000, nodeName: "n1" };
+  const options = { url: ADDRESS, headers: { "X-Token": ["a", "b"] }, checkEveryMs: 20_000, nodeName: "n1" };
   const ended = runUrlSource(options, { http, clock, log, namer, runtimeListed: listing, state }, stop.signal);
   await clock.advance(0);
   const names = () => (state.value.kind === "seen" ? state.value.pods.map(({ metadata }) => metadata?.name) : "unseen");
-  return { clock, log, stop, state, listing, asked, ended, names };
+  return { clock, log, stop, state, listing, http, ended, names };
 }
 
-test("[4.6] the URL is asked at once and every 20 s, with the header, at most 10 s and 10 MB", async () => {
-  const { clock, asked } = await start([JSON.stringify(pod("a"))]);
+test("[4.6] the URL is asked at once and every 20 s, with the header", async () => {
+  const { clock, http } = await start([JSON.stringify(pod("a"))]);
   await clock.advance(40_000);
-  const limits = { headers: { "X-Token": ["a", "b"] }, limitMs: 10_000, bytesMax: 10_485_760 };
+  const headers = { "X-Token": ["a", "b"] };
   assert.deepEqual(
-    asked,
-    [0, 20_000, 40_000].map((atMs) => ({ atMs, ...limits })),
+    http.requests,
+    [0, 20_000, 40_000].map((atMs) => ({ url: ADDRESS, headers, atMs })),
   );
+});
+
+test("[4.6] an answer may take 10 s and have 10 MB, and no more", async () => {
+  const body = JSON.stringify(pod("a"));
+  const padded = (bytes: number) => body + " ".repeat(bytes - body.length);
+  const slow = (delayMs: number): FakePage => ({ kind: "answer", status: 200, body, delayMs });
+  for (const [answer, taken] of [
+    [slow(9999), true],
+    [slow(10_001), false],
+    [padded(10 * 2 ** 20), true],
+    [padded(10 * 2 ** 20 + 1), false],
+  ] as const) {
+    const { clock, names } = await start([answer]);
+    await clock.advance(11_000);
+    assert.deepEqual(names(), taken ? ["a-n1"] : "unseen");
+  }
 });
 
 test("[4.6] a pod or a list of pods is taken, and the same bytes again change nothing", async () => {
@@ -73,7 +91,7 @@ test("[4.6] a pod or a list of pods is taken, and the same bytes again change no
 });
 
 for (const [name, bad] of [
-  ["no answer", 0],
+  ["no answer", "refused"],
   ["status 404", 404],
   ["garbage", "{"],
   ["a list with one invalid pod", JSON.stringify({ apiVersion: "v1", kind: "PodList", items: [pod("b"), pod("C")] })],
@@ -94,7 +112,7 @@ test("[4.6] an empty answer is a source without pods", async () => {
 });
 
 test("[4.6] failures are told four times and then quietly, and so is that it works again", async () => {
-  const { clock, log } = await start([0, 0, 0, 0, 0, 0, JSON.stringify(pod("a"))]);
+  const { clock, log } = await start([...Array.from({ length: 6 }, () => "refused"), JSON.stringify(pod("a"))]);
   await clock.advance(120_000);
   const levels = log.lines.map((line) => line.slice(0, 1));
   assert.deepEqual(levels, ["0", "0", "0", "0", "4", "4", "0"]);

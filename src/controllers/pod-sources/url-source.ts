@@ -75,7 +75,7 @@ class UrlSource {
       this.#parts.log.info(level, "Failed to read pods from URL", { error });
     }
     if (this.#unnamed === undefined) return;
-    const pods = await this.#parts.namer.name(this.#unnamed);
+    const pods = await this.#parts.namer.nameIfPossible(this.#unnamed, this.#parts.log);
     if (pods === undefined) return;
     this.#unnamed = undefined;
     this.#parts.state.set({ kind: "seen", pods });

@@ -4,6 +4,7 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { podShapes } from "../../api/gen/pod-shapes.ts";
+import { BugError } from "../../base/assert.ts";
 import { canonicalQuantity } from "../../base/quantity-text.ts";
 
 export type Decoded<T> =
@@ -79,6 +80,8 @@ function decodeStruct(name: string, value: unknown, path: string, depth: number)
     const own = path === "" ? field : `${path}.${field}`;
     const isRequired = word.startsWith("!");
     const plain = isRequired ? word.slice(1) : word;
+    // Of any shape is only the API server's bookkeeping, which means nothing in a manifest.
+    if (plain === "any") continue;
     if (item !== undefined && item !== null) entries.push([field, decode(plain, item, own, depth)]);
     else if (isRequired) entries.push([field, decode(plain, emptyOf(plain), own, depth)]);
   }
@@ -118,14 +121,14 @@ function decodeScalar(word: string, value: unknown, path: string): unknown {
       return canonical;
     }
     default:
-      return value;
+      throw new BugError(`no shape has the word ${word}`);
   }
 }
 
 function integer(value: unknown, path: string, least: number, most: number): number {
   if (typeof value !== "number" || !Number.isSafeInteger(value)) throw wrong(path, "an integer", value);
   if (value < least || value > most) throw new ShapeError(`${path}: ${value} is out of range`);
-  return value;
+  return value === 0 ? 0 : value; // Not minus zero.
 }
 
 function wrong(path: string, wanted: string, value: unknown): ShapeError {

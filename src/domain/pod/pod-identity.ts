@@ -17,7 +17,7 @@ export const fullNameOf = ({ metadata }: Pod) => `${metadata?.name ?? ""}_${meta
 /** "namespace/name": as people write it. */
 export const keyOf = ({ metadata }: Pod) => `${metadata?.namespace ?? ""}/${metadata?.name ?? ""}`;
 
-export function sourceOf(pod: Pod): PodSource | undefined {
+function sourceOf(pod: Pod): PodSource | undefined {
   const source = pod.metadata?.annotations?.[CONFIG_SOURCE];
   return source === "file" || source === "http" || source === "api" ? source : undefined;
 }

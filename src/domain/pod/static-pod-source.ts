@@ -43,7 +43,6 @@ export function prepareManifest(parsed: unknown, origin: ManifestOrigin, nodeNam
   const { status: _, ...stated } = decoded.value;
   const name = stated.metadata?.name ?? "";
   if (name === "") return { kind: "refused", reason: "invalid pod: name is needed for the pod" };
-  const contentHash = hashOf(canonicalJson(stated));
   // A file is of one node; a URL serves many, and gives each the same pod.
   const owner = origin.kind === "file" ? `host:${nodeName}` : "";
   const pod = placed(defaultPod(stated), origin, nodeName);
@@ -51,6 +50,7 @@ export function prepareManifest(parsed: unknown, origin: ManifestOrigin, nodeNam
   if (errors.length > 0) return { kind: "refused", reason: `invalid pod: [${errors.join(" ")}]` };
   const reference = apiReferenceOf(pod);
   if (reference !== undefined) return { kind: "refused", reason: `static pods may not reference ${reference}` };
+  const contentHash = hashOf(canonicalJson(stated));
   const ownUid = hashOf(`${contentHash}${owner}${originText(origin)}`);
   return { kind: "ok", manifest: { origin, pod, contentHash, ownUid } };
 }

@@ -1,4 +1,7 @@
-/** The HttpFetch port on Node's own HTTP clients. The certificate of an https server is checked against the machine's authorities. */
+/**
+ * The HttpFetch port on Node's own HTTP clients. The certificate of an https server is checked against the authorities Node was built with,
+ * not those of the machine, and no proxy is used.
+ */
 import { get as getPlain, type IncomingMessage } from "node:http";
 import { get as getSecure } from "node:https";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
@@ -31,12 +34,24 @@ async function follow(start: string, headers: Headers, bytesMax: number, signal:
     const fetched = await fetchOnce(url, headers, bytesMax, signal);
     if (!("location" in fetched)) return fetched;
     const next = new URL(fetched.location, url);
-    // What was meant for one server is not shown to another.
-    if (next.host !== url.host) headers = {};
+    if (next.host !== url.host) headers = withoutSecrets(headers);
     url = next;
   }
   throw new HttpFetchError(start, `stopped after ${REDIRECTS_MAX} redirects`);
 }
+
+/** What one server may know us by is not shown to another it sends us to; other headers are, as Go's client does. */
+const secrets = new Set([
+  "authorization",
+  "cookie",
+  "cookie2",
+  "proxy-authorization",
+  "proxy-authenticate",
+  "www-authenticate",
+]);
+
+const withoutSecrets = (headers: Headers): Headers =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !secrets.has(name.toLowerCase())));
 
 function fetchOnce(url: URL, headers: Headers, bytesMax: number, signal: AbortSignal): Promise<Fetched> {
   if (url.protocol !== "http:" && url.protocol !== "https:") {

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  dnsLabelTroubles,
+  dnsSubdomainTroubles,
+  headerNameTroubles,
+  labelKeyTroubles,
+  labelValueTroubles,
+  portNameTroubles,
+  portNumberTroubles,
+  variableNameTroubles,
+} from "./names.ts";
+
+type Rule = (name: string) => readonly string[];
+
+const rules: readonly (readonly [string, Rule, readonly string[], readonly string[]])[] = [
+  [
+    "label",
+    dnsLabelTroubles,
+    ["a", "a-1", "1a", "a".repeat(63)],
+    ["", "A", "-a", "a-", "a.b", "a_b", "a".repeat(64), "a\n"],
+  ],
+  ["subdomain", dnsSubdomainTroubles, ["a", "a.b-c.d", "a".repeat(253)], ["", ".a", "a..b", "A.b", "a".repeat(254)]],
+  ["port", portNameTroubles, ["web", "a1", "1a-b"], ["", "WEB", "123", "-a", "a--b", "a".repeat(16)]],
+  ["header", headerNameTroubles, ["X-Token"], ["", "a b", "a:"]],
+  ["variable", variableNameTroubles, ["A", "a.b-c d", "1"], ["a=b", "ä", "a\n"]],
+  [
+    "label's key",
+    labelKeyTroubles,
+    ["a", "A_b.c", "example.com/a"],
+    ["", "/a", "a/", "a/b/c", "Example.com/a", "-a", "a".repeat(64)],
+  ],
+  ["label's value", labelValueTroubles, ["", "a", "A_b.c"], ["-a", "a b", "a".repeat(64)]],
+];
+for (const [what, rule, good, bad] of rules) {
+  test(`a ${what} that keeps the rule has no trouble, one that breaks it has`, () => {
+    assert.deepEqual(
+      good.filter((name) => rule(name).length > 0),
+      [],
+    );
+    assert.deepEqual(
+      bad.filter((name) => rule(name).length === 0),
+      [],
+    );
+  });
+}
+
+test("ports go from 1 to 65535", () => {
+  assert.deepEqual(
+    [0, 1, 65_535, 65_536].map((port) => portNumberTroubles(port).length),
+    [1, 0, 0, 1],
+  );
+});

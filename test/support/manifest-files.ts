@@ -1,0 +1,65 @@
+/** The simulator's files, with what only tests of manifests need: pipes, files that cannot be read, and a watch that says nothing. */
+import { FakeFiles } from "../../sim/fake-files.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { HostFiles } from "../../src/ports/host-files.ts";
+
+type ManifestPort = Pick<HostFiles, "facts" | "list" | "read" | "readLink" | "watch">;
+
+export class ManifestFiles {
+  /** Paths that cannot be read for another reason than being absent. */
+  readonly broken = new Set<string>();
+  reads = 0;
+  /** Whether a change is told to those who watch. */
+  hints = true;
+  readonly #fake: FakeFiles;
+  readonly #pipes = new Set<string>();
+
+  constructor(clock: Clock) {
+    this.#fake = new FakeFiles({ clock });
+    this.#fake.faultFor = ({ operation, path }) => {
+      if (operation === "read") this.reads += 1;
+      const fails = this.broken.has(path) && (operation === "read" || operation === "list");
+      return fails ? { code: "notPermitted", effect: "none" } : undefined;
+    };
+  }
+
+  get port(): ManifestPort {
+    const { port } = this.#fake;
+    return {
+      ...port,
+      facts: async (path) => {
+        const found = await port.facts(path);
+        return found !== undefined && this.#pipes.has(path) ? { ...found, kind: "other" } : found;
+      },
+      watch: (path, signal) => this.#heard(port.watch(path, signal)),
+    };
+  }
+
+  async folder(path: string): Promise<void> {
+    await this.#fake.port.makeFolder(path, 0o755);
+  }
+
+  async file(path: string, content: string | Uint8Array): Promise<void> {
+    const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
+    await this.folder(path.slice(0, path.lastIndexOf("/")));
+    await this.#fake.port.writeAtomically(path, bytes, 0o600);
+  }
+
+  async link(path: string, target: string): Promise<void> {
+    await this.folder(path.slice(0, path.lastIndexOf("/")));
+    await this.#fake.port.link(target, path);
+  }
+
+  async pipe(path: string): Promise<void> {
+    await this.file(path, "");
+    this.#pipes.add(path);
+  }
+
+  async remove(path: string): Promise<void> {
+    await this.#fake.port.removeFile(path);
+  }
+
+  async *#heard(hints: AsyncIterable<void>): AsyncGenerator<void, void, undefined> {
+    for await (const _ of hints) if (this.hints) yield;
+  }
+}
