@@ -20,7 +20,7 @@ export class VirtualClock implements Clock {
   }
 
   wallMs(): number {
-    return this.#wallOffsetMs + this.#nowMs;
+    return Math.trunc(this.#wallOffsetMs + this.#nowMs);
   }
 
   monotonicMs(): number {
@@ -59,21 +59,23 @@ export class VirtualClock implements Clock {
   /** Lets `byMs` pass, firing what is due in order. */
   async advance(byMs: number): Promise<void> {
     const endMs = this.#nowMs + byMs;
-    while (await this.#fireNext(endMs));
+    do await drain();
+    while (this.fireNext(endMs));
     this.#nowMs = endMs;
   }
 
   /** Lets time pass until no timer waits or `limitMs` has gone by; says whether none waits. */
   async runUntilIdle(limitMs: number): Promise<boolean> {
     const endMs = this.#nowMs + limitMs;
-    while (await this.#fireNext(endMs));
+    do await drain();
+    while (this.fireNext(endMs));
     if (this.pending === 0) return true;
     this.#nowMs = endMs;
     return false;
   }
 
-  async #fireNext(endMs: number): Promise<boolean> {
-    await drain();
+  /** Fires the earliest timer that is due by `endMs` and moves time to it; false when there is none. Promises it frees run after. */
+  fireNext(endMs: number): boolean {
     const next = this.#timers.takeDue(endMs);
     if (next === undefined) return false;
     this.#nowMs = next.atMs;
