@@ -8,7 +8,7 @@
  */
 import type { Clock } from "../src/ports/clock.ts";
 import type { Random } from "../src/ports/random.ts";
-import { openPortStream, type StreamSource } from "./port-stream.ts";
+import { openPortStream, type StreamOptions, type StreamSource } from "./port-stream.ts";
 import type { Trace } from "./trace.ts";
 
 export interface CallDescription {
@@ -140,7 +140,7 @@ export class Life {
     what: CallDescription,
     signal: AbortSignal,
     source: StreamSource<T>,
-    unreadMax = Number.POSITIVE_INFINITY,
+    options: StreamOptions = {},
   ): AsyncGenerator<T, void, undefined> {
     const { clock } = this.#calls.options;
     const call = { number: 0, who: this.who, life: this.number, port: what.port, name: what.name, target: what.target };
@@ -150,7 +150,7 @@ export class Life {
       { open, isAlive: () => this.#alive, pending: this.#pending, clock, latencyMs },
       signal,
       source,
-      unreadMax,
+      options,
     );
   }
 

@@ -21,6 +21,13 @@ export class UnreadLimitError extends Error {
   override readonly name = "UnreadLimitError";
 }
 
+export interface StreamOptions {
+  /** How many values may wait for their reader. */
+  readonly unreadMax?: number;
+  /** Called once the reader knows that the stream is open. */
+  readonly onOpen?: () => void;
+}
+
 /** The life that the stream belongs to. */
 export interface StreamLife {
   readonly clock: Clock;
@@ -36,7 +43,7 @@ export function openPortStream<T>(
   { clock, open, isAlive, pending, latencyMs }: StreamLife,
   signal: AbortSignal,
   source: StreamSource<T>,
-  unreadMax: number,
+  { unreadMax = Number.POSITIVE_INFINITY, onOpen }: StreamOptions,
 ): AsyncGenerator<T, void, undefined> {
   const unread: T[] = [];
   let end: End | undefined;
@@ -96,6 +103,7 @@ export function openPortStream<T>(
   return (async function* () {
     try {
       await opened;
+      onOpen?.();
       for (;;) {
         signal.throwIfAborted();
         const [value] = unread.splice(0, 1);

@@ -65,7 +65,7 @@ export class RuntimeCaller {
         if (state.isDead) throw unavailable(operation);
         return state.events.follow(sink);
       },
-      EVENTS_MAX,
+      { unreadMax: EVENTS_MAX },
     );
     const done = () => {
       this.#open.delete(link);
