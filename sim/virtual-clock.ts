@@ -14,6 +14,7 @@ export class VirtualClock implements Clock {
   #wallOffsetMs: number;
   #nowMs = 0;
   #order = 0;
+  #firedCount = 0;
 
   constructor(startWallMs: number = DEFAULT_START_WALL_MS) {
     this.#wallOffsetMs = startWallMs;
@@ -51,6 +52,11 @@ export class VirtualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** How many timers have fired: the events of a run. */
+  get firedCount(): number {
+    return this.#firedCount;
+  }
+
   /** Makes the calendar jump, forwards or back. Timers do not notice. */
   jumpWall(byMs: number): void {
     this.#wallOffsetMs += byMs;
@@ -79,6 +85,7 @@ export class VirtualClock implements Clock {
     const next = this.#timers.takeDue(endMs);
     if (next === undefined) return false;
     this.#nowMs = next.atMs;
+    this.#firedCount += 1;
     next.fire();
     return true;
   }
