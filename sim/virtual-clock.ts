@@ -14,13 +14,14 @@ export class VirtualClock implements Clock {
   #wallOffsetMs: number;
   #nowMs = 0;
   #order = 0;
+  #firedCount = 0;
 
   constructor(startWallMs: number = DEFAULT_START_WALL_MS) {
     this.#wallOffsetMs = startWallMs;
   }
 
   wallMs(): number {
-    return this.#wallOffsetMs + this.#nowMs;
+    return Math.trunc(this.#wallOffsetMs + this.#nowMs);
   }
 
   monotonicMs(): number {
@@ -51,6 +52,11 @@ export class VirtualClock implements Clock {
     return this.#timers.size;
   }
 
+  /** How many timers have fired: the events of a run. */
+  get firedCount(): number {
+    return this.#firedCount;
+  }
+
   /** Makes the calendar jump, forwards or back. Timers do not notice. */
   jumpWall(byMs: number): void {
     this.#wallOffsetMs += byMs;
@@ -59,24 +65,27 @@ export class VirtualClock implements Clock {
   /** Lets `byMs` pass, firing what is due in order. */
   async advance(byMs: number): Promise<void> {
     const endMs = this.#nowMs + byMs;
-    while (await this.#fireNext(endMs));
+    do await drain();
+    while (this.fireNext(endMs));
     this.#nowMs = endMs;
   }
 
   /** Lets time pass until no timer waits or `limitMs` has gone by; says whether none waits. */
   async runUntilIdle(limitMs: number): Promise<boolean> {
     const endMs = this.#nowMs + limitMs;
-    while (await this.#fireNext(endMs));
+    do await drain();
+    while (this.fireNext(endMs));
     if (this.pending === 0) return true;
     this.#nowMs = endMs;
     return false;
   }
 
-  async #fireNext(endMs: number): Promise<boolean> {
-    await drain();
+  /** Fires the earliest timer that is due by `endMs` and moves time to it; false when there is none. Promises it frees run after. */
+  fireNext(endMs: number): boolean {
     const next = this.#timers.takeDue(endMs);
     if (next === undefined) return false;
     this.#nowMs = next.atMs;
+    this.#firedCount += 1;
     next.fire();
     return true;
   }

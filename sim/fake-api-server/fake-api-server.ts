@@ -1,0 +1,96 @@
+/**
+ * A kube-apiserver in memory, for the kinds a kubelet touches. It passes the contract suite that the real one behind `wire/kube-api`
+ * passes. One serves all nodes of a world.
+ */
+import { namespaces, serviceAccounts } from "../../src/api/resources.ts";
+import { ApiUnreachableError } from "../../src/ports/api-error.ts";
+import type { ApiServer } from "../../src/ports/api-server.ts";
+import type { Clock } from "../../src/ports/clock.ts";
+import type { Life } from "../port-calls.ts";
+import type { SeededRandom } from "../seeded-random.ts";
+import type { ApiParts } from "./api-parts.ts";
+import { apiPort } from "./api-port.ts";
+import { ADMIN, type Identity } from "./identity.ts";
+import { kindOf } from "./kinds.ts";
+import { Lists } from "./lists.ts";
+import { Questions } from "./questions.ts";
+import { Store } from "./store.ts";
+import { Watches, type WatchTimes } from "./watches.ts";
+import { Writes } from "./writes.ts";
+
+export interface FakeApiServerOptions {
+  readonly clock: Clock;
+  readonly random: SeededRandom;
+  readonly watchTimes?: Partial<WatchTimes>;
+}
+
+/** The real client asks for watches of five to ten minutes. */
+const WATCH_TIMES: WatchTimes = { bookmarkEveryMs: 60_000, endAfterMs: { min: 300_000, max: 600_000 } };
+const FIRST_NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+export class FakeApiServer {
+  readonly #parts: ApiParts;
+  readonly #awayFor = new Set<string>();
+  #isAway = false;
+
+  constructor({ clock, random, watchTimes }: FakeApiServerOptions) {
+    const watches = new Watches(clock, random.split("watches"), { ...WATCH_TIMES, ...watchTimes });
+    const store = new Store((kind, change) => watches.tell(kind, change));
+    const writes = new Writes(store, clock, random.split("writes"));
+    this.#parts = {
+      store,
+      watches,
+      writes,
+      lists: new Lists(store, random.split("lists")),
+      questions: new Questions(store, writes, clock, random.split("questions")),
+      reach: (operation, who) => {
+        if (this.#isAway || this.#awayFor.has(who))
+          throw new ApiUnreachableError(operation, "connect ECONNREFUSED", false);
+      },
+    };
+    for (const name of FIRST_NAMESPACES) {
+      writes.create(kindOf(namespaces), { metadata: { name } }, ADMIN);
+      writes.create(kindOf(serviceAccounts), { metadata: { namespace: name, name: "default" } }, ADMIN);
+    }
+  }
+
+  connect(life: Life, identity: Identity = ADMIN, options: { readonly requestLimitMs?: number } = {}): ApiServer {
+    return apiPort(this.#parts, life, identity, options.requestLimitMs);
+  }
+
+  /** The truth, for checkers and scenarios: no calls, no events of the clock. */
+  get store(): Store {
+    return this.#parts.store;
+  }
+
+  /** Writes by the world itself, such as a user's. */
+  get writes(): Writes {
+    return this.#parts.writes;
+  }
+
+  get watchCount(): number {
+    return this.#parts.watches.count;
+  }
+
+  /** The server goes away, for one agent or for all: calls fail, open watches break. */
+  leave(who?: string): void {
+    if (who === undefined) this.#isAway = true;
+    else this.#awayFor.add(who);
+    this.breakWatches(who);
+  }
+
+  comeBack(who?: string): void {
+    if (who === undefined) this.#isAway = false;
+    else this.#awayFor.delete(who);
+  }
+
+  breakWatches(who?: string): void {
+    this.#parts.watches.breakAll(() => new ApiUnreachableError("WATCH", "the connection broke", true), who);
+  }
+
+  /** What happened up to now can no longer be told. */
+  forgetHistory(): void {
+    this.#parts.store.forgetChanges();
+    this.#parts.lists.expireTokens();
+  }
+}

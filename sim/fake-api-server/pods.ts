@@ -1,0 +1,113 @@
+/** What the API server does to pods beyond what it does to any object: defaults, rules of change, and deletion with grace. */
+import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import { type JsonObject, jsonEqual } from "../../src/base/json-equal.ts";
+import { computeQosClass } from "../../src/domain/resources/qos-class.ts";
+import { invalid } from "./refusal.ts";
+import type { Draft, Stored } from "./stored.ts";
+
+export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
+const DEFAULT_GRACE_SECONDS = 30;
+const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
+
+export const asPod = (object: Draft | Stored): Pod => object as unknown as Pod;
+
+export const isMirror = (object: Draft | Stored): boolean =>
+  asPod(object).metadata?.annotations?.[MIRROR_ANNOTATION] !== undefined;
+
+export function withPodDefaults(draft: Draft): Draft {
+  const spec = asPod(draft).spec ?? { containers: [] };
+  const account = isMirror(draft) ? {} : { serviceAccountName: "default", serviceAccount: "default" };
+  const full = {
+    restartPolicy: "Always",
+    dnsPolicy: "ClusterFirst",
+    terminationGracePeriodSeconds: DEFAULT_GRACE_SECONDS,
+    schedulerName: "default-scheduler",
+    securityContext: {},
+    enableServiceLinks: true,
+    preemptionPolicy: "PreemptLowerPriority",
+    priority: 0,
+    ...account,
+    ...spec,
+    containers: (spec.containers ?? []).map(withContainerDefaults),
+    ...(spec.initContainers && { initContainers: spec.initContainers.map(withContainerDefaults) }),
+  };
+  return { ...draft, spec: full };
+}
+
+export const newPodStatus = (draft: Draft): JsonObject => ({
+  phase: "Pending",
+  qosClass: computeQosClass(asPod(draft).spec as PodSpec),
+});
+
+function withContainerDefaults(container: Container): Container {
+  const image = container.image ?? "";
+  const isNewest = !/[:@][^/]*$/.test(image) || image.endsWith(":latest");
+  return {
+    terminationMessagePath: "/dev/termination-log",
+    terminationMessagePolicy: "File",
+    imagePullPolicy: isNewest ? "Always" : "IfNotPresent",
+    resources: {},
+    ...container,
+    ...(container.ports && { ports: container.ports.map((port) => ({ protocol: "TCP", ...port })) }),
+  };
+}
+
+export function checkPod(draft: Draft): void {
+  const { metadata, spec } = asPod(draft);
+  const what = `Pod ${JSON.stringify(metadata?.name ?? "")}`;
+  if ((spec?.containers ?? []).length === 0) throw invalid(what, "spec.containers: Required value");
+  if (!RESTART_POLICIES.includes(spec?.restartPolicy ?? ""))
+    throw invalid(what, `spec.restartPolicy: Unsupported value: "${spec?.restartPolicy}"`);
+  const names = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ name }) => name);
+  if (new Set(names).size < names.length) throw invalid(what, "spec.containers: Duplicate value");
+}
+
+/** What of the spec may change by which door; all else must stay. */
+export function checkPodChange(before: Stored, after: Draft, subresource: string | undefined): void {
+  const what = `Pod ${JSON.stringify(before.metadata.name)}`;
+  const strip = subresource === "resize" ? withoutResources : withoutMutable;
+  const [old, fresh] = [asPod(before).spec, asPod(after).spec] as readonly PodSpec[];
+  if (old === undefined || fresh === undefined || jsonEqual(strip(old), strip(fresh))) return;
+  const allowed = "spec.containers[*].image, spec.activeDeadlineSeconds, spec.tolerations";
+  throw invalid(what, `spec: Forbidden: pod updates may not change fields other than ${allowed}`);
+}
+
+const withoutImage = ({ image: _image, ...container }: Container) => container;
+
+function withoutMutable({ activeDeadlineSeconds: _a, tolerations: _t, ...spec }: PodSpec) {
+  const initContainers = spec.initContainers?.map(withoutImage);
+  return { ...spec, containers: spec.containers.map(withoutImage), initContainers };
+}
+
+function withoutResources({ resources: _resources, ...spec }: PodSpec) {
+  const strip = ({ resources: _r, ...container }: Container) => container;
+  return { ...spec, containers: spec.containers.map(strip), initContainers: spec.initContainers?.map(strip) };
+}
+
+export type Deletion =
+  /** It goes at once. */
+  | { readonly kind: "remove" }
+  /** It is marked; somebody will delete it without grace later. */
+  | { readonly kind: "mark"; readonly deletionTimestamp: string; readonly deletionGracePeriodSeconds: number }
+  | { readonly kind: "nothing" };
+
+/** Grace only shrinks; a pod that nobody runs needs none. */
+export function podDeletion(stored: Stored, askedSeconds: number | undefined, wallMs: number): Deletion {
+  const { metadata, spec, status } = asPod(stored);
+  const isOver = status?.phase === "Succeeded" || status?.phase === "Failed";
+  const isUnbound = (spec?.nodeName ?? "") === "";
+  const asked = askedSeconds ?? spec?.terminationGracePeriodSeconds ?? DEFAULT_GRACE_SECONDS;
+  const wanted = asked < 0 ? 1 : asked;
+  const markedSeconds = metadata?.deletionGracePeriodSeconds;
+  if (metadata?.deletionTimestamp !== undefined && markedSeconds !== undefined) {
+    if (askedSeconds === undefined || wanted >= markedSeconds) return { kind: "nothing" };
+    if (wanted === 0) return { kind: "remove" };
+    const endMs = Date.parse(metadata.deletionTimestamp) - (markedSeconds - wanted) * 1000;
+    return { kind: "mark", deletionTimestamp: timestamp(endMs), deletionGracePeriodSeconds: wanted };
+  }
+  if (wanted === 0 || isOver || isUnbound) return { kind: "remove" };
+  return { kind: "mark", deletionTimestamp: timestamp(wallMs + wanted * 1000), deletionGracePeriodSeconds: wanted };
+}
+
+/** As the API writes times: whole seconds. */
+export const timestamp = (wallMs: number) => new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");

@@ -1,0 +1,85 @@
+/** The runtime as a process of its own: it can die, hang and come back, and what it was doing for its callers goes with it. */
+import { linkSignals } from "../../src/concurrency/link-signals.ts";
+import { unlessAborted } from "../../src/concurrency/unless-aborted.ts";
+import { RuntimeError } from "../../src/ports/runtime-error.ts";
+import type { NodeState } from "./node-state.ts";
+
+interface Work {
+  readonly operation: string;
+  stop(error: unknown): void;
+}
+
+export class Server {
+  readonly #state: NodeState;
+  readonly #work = new Set<Work>();
+  #resumed: (() => void)[] = [];
+  #isPaused = false;
+
+  constructor(state: NodeState) {
+    this.#state = state;
+  }
+
+  /** Answers one call. `signal` aborts when the caller has left. */
+  serve<T>(operation: string, signal: AbortSignal, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
+    if (this.#state.isDead) throw unavailable(operation);
+    if (this.#isPaused) return this.#serveLater(operation, signal, run);
+    return this.#begin(operation, signal, run);
+  }
+
+  /** Every caller is told; nothing else changes: containers are not the runtime's children. */
+  kill(): void {
+    this.#state.say("the runtime dies");
+    this.#state.isDead = true;
+    this.#isPaused = false;
+    for (const work of this.#work) work.stop(unavailable(work.operation));
+    this.#work.clear();
+    this.#resumed = [];
+    this.#state.events.breakAll(unavailable("GetContainerEvents"));
+  }
+
+  revive(): void {
+    this.#state.say("the runtime is back");
+    this.#state.isDead = false;
+  }
+
+  pause(): void {
+    this.#state.say("the runtime hangs");
+    this.#isPaused = true;
+  }
+
+  resume(): void {
+    this.#state.say("the runtime goes on");
+    this.#isPaused = false;
+    for (const go of this.#resumed.splice(0)) go();
+  }
+
+  async #serveLater<T>(
+    operation: string,
+    signal: AbortSignal,
+    run: (signal: AbortSignal) => T | Promise<T>,
+  ): Promise<T> {
+    const resumed = new Promise<void>((resolve) => this.#resumed.push(resolve));
+    return this.#begin(operation, signal, async (s) => {
+      await unlessAborted(resumed, s);
+      return run(s);
+    });
+  }
+
+  #begin<T>(operation: string, caller: AbortSignal, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
+    const link = linkSignals(caller);
+    const result = run(link.signal);
+    if (!(result instanceof Promise)) {
+      link[Symbol.dispose]();
+      return result;
+    }
+    const work: Work = { operation, stop: (error) => link.abort(error) };
+    this.#work.add(work);
+    return unlessAborted(result, link.signal).finally(() => {
+      this.#work.delete(work);
+      link[Symbol.dispose]();
+    });
+  }
+}
+
+export const unavailable = (operation: string) =>
+  new RuntimeError(operation, "unavailable", "the runtime is not there");

@@ -1,0 +1,213 @@
+/**
+ * One machine of a simulated world, with everything that outlives its agent: runtime, disk, control groups. Agents come and go; each life
+ * sees the world through ports of its own, which fall silent when it dies.
+ */
+import type { KubeletPorts } from "../src/app/compose.ts";
+import { assert } from "../src/base/assert.ts";
+import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
+import type { Cgroups } from "../src/ports/cgroups.ts";
+import type { HostFiles } from "../src/ports/host-files.ts";
+import type { Log } from "../src/ports/log.ts";
+import type { Machine } from "../src/ports/machine.ts";
+import { diskLogs } from "./disk-logs.ts";
+import type { FakeApiServer } from "./fake-api-server/fake-api-server.ts";
+import { FakeCgroups } from "./fake-cgroups.ts";
+import { FakeFiles } from "./fake-files.ts";
+import type { FakeHttp } from "./fake-http.ts";
+import { FakeMachine } from "./fake-machine.ts";
+import { FakeRuntime } from "./fake-runtime/fake-runtime.ts";
+import type { FakeRuntimeOptions, ProcessWatcher } from "./fake-runtime/node-state.ts";
+import type { FakeRegistry } from "./fake-runtime/registry.ts";
+import type { Life, PortCalls } from "./port-calls.ts";
+import type { SeededRandom } from "./seeded-random.ts";
+import type { Trace } from "./trace.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
+import { behindLife } from "./wrap-port.ts";
+
+/** What a world runs on its nodes: `compose` with its options, or something smaller. */
+export interface Agent {
+  run(shutdown: AbortSignal): Promise<void>;
+}
+
+export type AgentFactory = (ports: KubeletPorts, node: SimNode) => Agent;
+
+/** What a node takes from its world. */
+export interface NodeSurroundings {
+  readonly clock: VirtualClock;
+  readonly random: SeededRandom;
+  readonly trace: Trace;
+  readonly calls: PortCalls;
+  readonly api: FakeApiServer;
+  readonly http: FakeHttp;
+  readonly registry: FakeRegistry;
+  readonly behaviourOf?: FakeRuntimeOptions["behaviourOf"];
+  readonly logOf: (node: string, module: string) => Log;
+}
+
+const FILE_CALLS: readonly (keyof HostFiles)[] = [
+  "facts",
+  "list",
+  "read",
+  "readHead",
+  "readTail",
+  "writeAtomically",
+  "appendAt",
+  "makeFolder",
+  "makeFile",
+  "link",
+  "readLink",
+  "removeFile",
+  "removeFolder",
+  "removeTree",
+];
+const CGROUP_CALLS: readonly (keyof Cgroups)[] = ["exists", "apply", "children", "processes", "destroy"];
+const MACHINE_CALLS: readonly (keyof Machine)[] = [
+  "facts",
+  "memoryWorkingSetBytes",
+  "processCount",
+  "filesystem",
+  "addresses",
+  "defaultRouteAddress",
+  "lookup",
+];
+
+interface Running {
+  readonly life: Life;
+  readonly shutdown: AbortController;
+  readonly ended: Promise<void>;
+}
+
+export class SimNode {
+  readonly name: string;
+  readonly runtime: FakeRuntime;
+  readonly files: FakeFiles;
+  readonly cgroups: FakeCgroups;
+  readonly machine: FakeMachine;
+  readonly #around: NodeSurroundings;
+  #lives = 0;
+  #running: Running | undefined;
+  #failure: unknown;
+
+  constructor(name: string, around: NodeSurroundings) {
+    const { clock, random, trace, registry, behaviourOf } = around;
+    this.name = name;
+    this.#around = around;
+    this.files = new FakeFiles({ clock });
+    this.cgroups = new FakeCgroups({ onKill: (pid) => this.runtime.killProcess(pid) });
+    this.machine = new FakeMachine(name);
+    const options = { clock, trace, name, logs: diskLogs(this.files), processes: inCgroups(this.cgroups) };
+    const table = behaviourOf === undefined ? {} : { behaviourOf };
+    this.runtime = new FakeRuntime({ ...options, ...table, random: random.split(`${name}/runtime`) }, registry);
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Of the agent that runs now. */
+  get life(): Life | undefined {
+    return this.#running?.life;
+  }
+
+  /** How many agents were started here. */
+  get lives(): number {
+    return this.#lives;
+  }
+
+  /** With what the last agent ended by itself: a bug of the agent's. */
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  start(factory: AgentFactory): void {
+    assert(this.#running === undefined, `an agent runs on ${this.name}`);
+    this.#lives += 1;
+    this.#say("the agent starts");
+    const life = this.#around.calls.begin(this.name, this.#lives);
+    const shutdown = new AbortController();
+    const agent = factory(this.#ports(life), this);
+    const ended = agent.run(shutdown.signal).then(
+      () => this.#agentEnded(life, "the agent has ended"),
+      (error: unknown) => {
+        this.#failure = error;
+        this.#agentEnded(life, `the agent failed: ${String(error)}`);
+      },
+    );
+    this.#running = { life, shutdown, ended };
+  }
+
+  /** The agent is killed: what it has under way is cut, what the world has, stays. */
+  crash(): void {
+    if (this.#running === undefined) return;
+    this.#say("the agent is killed");
+    this.#running.life.cut();
+    this.#running = undefined;
+    this.files.kill();
+  }
+
+  /** The power fails and comes back: processes are gone, and of the disk is left what was synced. */
+  crashMachine(): void {
+    this.crash();
+    this.#say("the machine restarts");
+    this.files.crash(this.#around.random.split(`${this.name}/power/${this.#lives}`));
+    this.runtime.reboot();
+    this.machine.machine = {
+      ...this.machine.machine,
+      bootId: this.#around.random.split(`${this.name}/boot/${this.#lives}`).uuid(),
+    };
+  }
+
+  /** Asks the agent to end; resolves when it has. Time must go on for it. */
+  async stop(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) return;
+    this.#say("the agent is asked to end");
+    running.shutdown.abort(new Error("shutting down"));
+    await running.ended;
+  }
+
+  #agentEnded(life: Life, what: string): void {
+    if (this.#running?.life !== life) return;
+    this.#say(what);
+    life.cut();
+    this.#running = undefined;
+    this.files.kill();
+  }
+
+  #ports(life: Life): KubeletPorts {
+    const { random, api, http, logOf } = this.#around;
+    const identity = { kind: "node", name: this.name } as const;
+    const cgroups = behindLife(life, "cgroups", this.cgroups, CGROUP_CALLS as readonly (keyof FakeCgroups & string)[]);
+    const { runtime, images } = this.runtime.connect(life);
+    const connect = () => api.connect(life, identity);
+    return {
+      clock: life.clock,
+      random: random.split(`${this.name}/agent/${life.number}`),
+      files: behindLife(life, "files", this.files.port, FILE_CALLS),
+      machine: behindLife<Machine>(life, "machine", this.machine, MACHINE_CALLS),
+      http: behindLife(life, "http", http, ["get"]),
+      runtime,
+      images,
+      cgroups: () => ({ pods: cgroups, machine: cgroups }),
+      api: { main: connect(), heartbeats: connect(), events: connect() },
+      logOf: (module) => logOf(this.name, module),
+    };
+  }
+
+  #say(what: string): void {
+    this.#around.trace.record(`${this.#around.clock.monotonicMs()} ${this.name} ${what}`);
+  }
+}
+
+/** Containers have a group of their own below their pod's, made and removed by the runtime. */
+function inCgroups(cgroups: FakeCgroups): ProcessWatcher {
+  const nameOf = (parent: string, id: string) => [...parseCgroupPath(parent), id];
+  return {
+    started: (pid, parent, id) => {
+      void cgroups.apply(nameOf(parent, id), {});
+      cgroups.place(pid, nameOf(parent, id));
+    },
+    ended: (pid) => cgroups.ended(pid),
+    removed: (parent, id) => void cgroups.destroy(nameOf(parent, id), new AbortController().signal),
+  };
+}
