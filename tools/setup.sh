@@ -59,5 +59,6 @@ npm() { node "$deckhand_npm" "$@"; }
 
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
   echo "installing npm packages"
-  npm ci >/dev/null || return 1
+  # Not npm ci: see tools/check-installed.ts.
+  npm install --no-save >/dev/null && node tools/check-installed.ts || return 1
 fi
