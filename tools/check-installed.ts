@@ -9,7 +9,7 @@ import { inRepository } from "./repository.ts";
 import { fields, parseJson } from "./shape.ts";
 
 const packagesOf = (path: string): ReadonlyMap<string, string> => {
-  const lock = fields(parseJson(readFileSync(inRepository(path), "utf8"), path), path);
+  const lock = fields(parseJson(readFileSync(inRepository(path), "utf8")), path);
   const packages = fields(lock["packages"], `${path}: packages`);
   return new Map(
     Object.entries(packages)
@@ -23,5 +23,6 @@ const packagesOf = (path: string): ReadonlyMap<string, string> => {
 
 const locked = packagesOf("package-lock.json");
 const wrong = [...packagesOf("node_modules/.package-lock.json")].filter(([name, entry]) => locked.get(name) !== entry);
-for (const [name, entry] of wrong) console.error(`${name}: installed ${entry}, locked ${locked.get(name) ?? "nothing"}`);
+for (const [name, entry] of wrong)
+  console.error(`${name}: installed ${entry}, locked ${locked.get(name) ?? "nothing"}`);
 process.exitCode = wrong.length === 0 ? 0 : 1;
