@@ -19,26 +19,34 @@ const timeGlobals: readonly Ban[] = [
     clock,
   ],
   // The same names by another way.
-  [["globalThis"], "name what is needed itself, so that the ban on it can be seen"],
+  [["globalThis", "global"], "name what is needed itself, so that the ban on it can be seen"],
 ];
+const outsideGlobals: readonly Ban[] = [[["fetch", "WebSocket", "EventSource", "BroadcastChannel"], outside]];
 const timeProperties: readonly (readonly [string, string, string])[] = [
   ["Date", "now", clock],
   ["process", "hrtime", clock],
   ["process", "uptime", clock],
+  ["process", "getBuiltinModule", "import what is needed, so that the ban on it can be seen"],
   ["performance", "now", clock],
   ["Math", "random", random],
   ["AbortSignal", "any", linked],
   ["AbortSignal", "timeout", linked],
-  ...["randomUUID", "getRandomValues", "randomBytes", "randomInt", "randomFill", "randomFillSync"].map(
+  ...["randomUUID", "randomUUIDv7", "getRandomValues", "randomBytes", "randomInt", "randomFill", "randomFillSync"].map(
     (name) => ["crypto", name, random] as const,
   ),
 ];
 const timeModules: readonly Ban[] = [
   [["timers", "timers/promises"], clock],
   [["perf_hooks"], clock],
+  // It holds hrtime and uptime; the global is there without it.
+  [["process"], "use the global process, so that the bans on its clock can be seen"],
+  [["module"], "import what is needed, so that the ban on it can be seen"],
 ];
 const randomImports = [
+  // All of them under another name.
+  "default",
   "randomUUID",
+  "randomUUIDv7",
   "randomBytes",
   "randomInt",
   "randomFill",
@@ -47,7 +55,7 @@ const randomImports = [
   "webcrypto",
 ];
 
-const files = ["fs", "fs/promises", "child_process", "os", "process", "worker_threads", "cluster"];
+const files = ["fs", "fs/promises", "child_process", "os", "worker_threads", "cluster", "sqlite", "inspector"];
 const sockets = ["net", "tls", "http", "https", "http2", "dgram", "dns", "dns/promises"];
 
 const both = (names: readonly string[]) => names.flatMap((name) => [name, `node:${name}`]);
@@ -67,9 +75,8 @@ function restrictedProperties(options: { readonly time: boolean; readonly enviro
 }
 
 function zone(options: { readonly time: boolean; readonly outside: readonly string[]; readonly environment: boolean }) {
-  const globals = options.time
-    ? timeGlobals.flatMap(([names, message]) => names.map((name) => ({ name, message })))
-    : [];
+  const bans = [...(options.time ? timeGlobals : []), ...(options.environment ? outsideGlobals : [])];
+  const globals = bans.flatMap(([names, message]) => names.map((name) => ({ name, message })));
   return {
     "no-restricted-globals": globals.length > 0 ? ["error", ...globals] : "off",
     "no-restricted-properties": options.time || options.environment ? restrictedProperties(options) : "off",
@@ -94,6 +101,12 @@ export default defineConfig({
     "import/no-cycle": "error",
     "import/no-default-export": "error",
     "typescript/no-explicit-any": "error",
+    // With these a file could get its layer's missing types back, or import against the layers.
+    "typescript/ban-ts-comment": [
+      "error",
+      { "ts-ignore": true, "ts-nocheck": true, "ts-expect-error": true, "ts-check": true },
+    ],
+    "typescript/triple-slash-reference": ["error", { lib: "never", path: "never", types: "never" }],
     // The test runner keeps the promises of its own calls.
     "typescript/no-floating-promises": [
       "error",

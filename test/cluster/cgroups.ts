@@ -21,24 +21,31 @@ async function allHierarchies(): Promise<readonly string[]> {
   return mounts.filter((m) => m[2] === "cgroup" || m[2] === "cgroup2").map((m) => m[1] ?? "");
 }
 
-export async function makeCgroup(path: string): Promise<void> {
-  for (const root of await hierarchies()) {
-    let folder = root;
+/** Makes `path` and what is above it. In v2 only leaves may hold processes: whoever runs here runs below no other's cgroup. */
+export async function makeCgroup(path: string, roots?: readonly string[]): Promise<void> {
+  for (const root of roots ?? (await hierarchies())) {
+    const second = await exists(join(root, "cgroup.controllers"));
+    let parent = root;
     for (const segment of path.split("/").filter((s) => s !== "")) {
-      const parent = folder;
-      folder = join(folder, segment);
+      const folder = join(parent, segment);
       await mkdir(folder, { recursive: true });
-      // A v1 cpuset starts empty, and nothing may run in it until it has CPUs and memory nodes.
-      for (const file of ["cpuset.cpus", "cpuset.mems"]) {
-        const inherited = join(parent, file);
-        if (await exists(inherited)) await writeFile(join(folder, file), await readFile(inherited, "utf8"));
-      }
-      const controllers = join(parent, "cgroup.controllers");
-      if (await exists(controllers)) {
-        const wanted = (await readFile(controllers, "utf8")).trim().split(" ").filter(Boolean);
-        await writeFile(join(parent, "cgroup.subtree_control"), wanted.map((c) => `+${c}`).join(" "));
-      }
+      await (second ? handDownControllers(parent) : copyCpuset(parent, folder));
+      parent = folder;
     }
+  }
+}
+
+/** Without this the children of a v2 cgroup have none of its controllers. */
+async function handDownControllers(parent: string): Promise<void> {
+  const controllers = (await readFile(join(parent, "cgroup.controllers"), "utf8")).trim().split(" ").filter(Boolean);
+  await writeFile(join(parent, "cgroup.subtree_control"), controllers.map((name) => `+${name}`).join(" "));
+}
+
+/** A v1 cpuset starts empty, and nothing may run in it until it has CPUs and memory nodes. */
+async function copyCpuset(parent: string, folder: string): Promise<void> {
+  for (const file of ["cpuset.cpus", "cpuset.mems"]) {
+    const inherited = join(parent, file);
+    if (await exists(inherited)) await writeFile(join(folder, file), await readFile(inherited, "utf8"));
   }
 }
 
@@ -61,19 +68,23 @@ export async function processesBelow(path: string): Promise<readonly number[]> {
 /** Kills everything below `path`, as often as it takes for nothing to be left. */
 export async function killAllBelow(path: string): Promise<void> {
   await waitUntil(`every process below cgroup ${path} to end`, 30_000, async () => {
-    const pids = await processesBelow(path);
-    for (const pid of pids) {
-      try {
-        process.kill(pid, "SIGKILL");
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-      }
-    }
-    return pids.length === 0;
+    return (await killNowBelow(path)) === 0;
   });
 }
 
-/** Removes `path` and what is below it, leaves first. */
+async function killNowBelow(path: string): Promise<number> {
+  const pids = await processesBelow(path);
+  for (const pid of pids) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+    }
+  }
+  return pids.length;
+}
+
+/** Removes `path` and what is below it, leaves first, and whoever still came in: a killed maker's last child may be on its way. */
 export async function removeCgroup(path: string): Promise<void> {
   for (const root of await allHierarchies()) {
     const folders = await foldersBelow(join(root, path));
@@ -85,8 +96,9 @@ export async function removeCgroup(path: string): Promise<void> {
         } catch (error) {
           const { code } = error as NodeJS.ErrnoException;
           if (code === "ENOENT") return true;
-          if (code === "EBUSY" || code === "ENOTEMPTY") return false;
-          throw error;
+          if (code !== "EBUSY" && code !== "ENOTEMPTY") throw error;
+          await killNowBelow(path);
+          return false;
         }
       });
     }

@@ -3,16 +3,19 @@
  */
 import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
-import { down, openCluster, startCluster } from "./cluster.ts";
+import { openCluster, startCluster } from "./cluster.ts";
+import { down, forget } from "./down.ts";
 import { AGENTS, type Agent } from "./node.ts";
 import { buildParts } from "./parts.ts";
-import { allRecords } from "./record.ts";
+import { readRecord } from "./record.ts";
+import { takenSlots } from "./slots.ts";
 
 const USAGE = `npm run cluster -- <verb> [--name NAME]   (default name: dev, or DECKHAND_CLUSTER)
 
   up [--agent go|deckhand|none]...   one node for each --agent (default: one, go)
      [--control-plane full|api|none] api: etcd and kube-apiserver only
   down                               ends it; fails with a list if anything is left
+  forget                             down, for when what is listed is not the cluster's
   status                             its components and addresses
   list                               all clusters
   kubectl ...                        kubectl as administrator
@@ -32,12 +35,14 @@ async function main(argv: readonly string[]): Promise<number> {
       await down(name);
       say(`${name} is down, nothing is left`);
       return 0;
+    case "forget":
+      await forget(name);
+      say(`${name} is down and forgotten`);
+      return 0;
     case "status":
       return status(name);
     case "list":
-      for (const record of await allRecords())
-        say(`${record.name}\tslot ${record.slot}\t${record.complete ? "up" : "unfinished"}`);
-      return 0;
+      return list();
     case "kubectl":
       return kubectl(name, rest);
     case "kill":
@@ -83,27 +88,49 @@ async function up(name: string, args: readonly string[]): Promise<number> {
     process.stderr.write(USAGE);
     return 2;
   }
+  await buildParts(say); // A build may be ended at any moment, so before the signals are caught.
   const startedMs = performance.now();
   const nodes = agents.map((agent) => ({ agent: agent as Agent }));
-  await startCluster({ name, controlPlane, nodes, report: say });
+  await startCluster({ name, controlPlane, nodes, report: say, signal: interrupted() });
   say(`${name} is up after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
   return status(name);
 }
 
+/** Aborted by the first signal that asks us to end. The second of a kind ends us at once, and the next `up` or `down` cleans up. */
+function interrupted(): AbortSignal {
+  const interrupt = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    process.once(signal, () => {
+      say(`${signal}: taking down what has started`);
+      interrupt.abort(new Error(`up was ended by ${signal}`));
+    });
+  }
+  return interrupt.signal;
+}
+
+async function list(): Promise<number> {
+  for (const { name, slot } of await takenSlots()) {
+    const record = await readRecord(name);
+    say(`${name}\tslot ${slot}\t${record?.complete === true ? "up" : "unfinished"}`);
+  }
+  return 0;
+}
+
 async function status(name: string): Promise<number> {
   const cluster = await openCluster(name);
+  let well = (await readRecord(name))?.complete === true;
+  if (!well) say("UNFINISHED: its up has not ended, or was killed");
   say(
     `API server  ${cluster.api.url}\nkubeconfig  ${cluster.api.kubeconfig}\nregistries  ${cluster.registry.open} ${cluster.registry.guarded}`,
   );
   for (const node of cluster.nodes)
     say(`node ${node.name}     ${node.address} agent ${node.agent}, CRI ${node.criEndpoint}`);
-  let allAlive = true;
   for (const component of cluster.components) {
     const alive = await component.isAlive();
-    allAlive &&= alive;
+    well &&= alive;
     say(`${alive ? "up  " : "DOWN"} ${component.name} (pid ${component.pid}, log ${component.logFile})`);
   }
-  return allAlive ? 0 : 1;
+  return well ? 0 : 1;
 }
 
 async function kubectl(name: string, args: readonly string[]): Promise<number> {

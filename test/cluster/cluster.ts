@@ -1,13 +1,13 @@
 /**
  * A real cluster on this machine: started in one call, taken apart in one call, with nothing left behind.
  *
- * Everything it makes is noted in its record first, so a cluster whose maker was killed is ended by the next `startCluster` or by
- * `npm run cluster -- down`. Several clusters live side by side.
+ * A cluster whose maker was killed is ended by the next `startCluster` or by `npm run cluster -- down`. Several clusters live side by
+ * side. One process at a time starts or ends a cluster of one name; another is refused.
  */
-import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type CertificateFiles, issueClientCertificate, pki } from "./certificates.ts";
-import { killAllBelow, makeCgroup, removeCgroup } from "./cgroups.ts";
+import { cgroupsLeft, makeCgroup } from "./cgroups.ts";
 import { type CommandResult, command, tryCommand } from "./command.ts";
 import {
   etcd,
@@ -19,33 +19,29 @@ import {
   REGISTRY_USERNAME,
   registries,
 } from "./control-plane.ts";
-import { buildImages } from "./images.ts";
-import { noteKernelSettings, restoreKernelSettings } from "./kernel-settings.ts";
+import { down, endAbandoned, exclusively, MACHINE_LOCK, takeDown } from "./down.ts";
+import { buildImages, type Images } from "./images.ts";
+import { noteKernelSettings } from "./kernel-settings.ts";
 import { type ClusterLayout, layoutOf, type NodeLayout } from "./layout.ts";
-import { leftoversOf, type MachineState, machineState, mountsBelow } from "./leftovers.ts";
-import { joinMachine, joinNode, leaveMachine, routePods } from "./network.ts";
+import { machineState } from "./leftovers.ts";
+import { withLock } from "./lock.ts";
+import { joinMachine, joinNode, routePods } from "./network.ts";
 import { type Agent, anchor, containerd, importImages, kubeProxy, makeNodeFolders, nodeAgent } from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
 import { isAlive, killHard, launch, pauseHard, sendSignal, startTicks } from "./processes.ts";
 import { apiStatus, waitReady } from "./ready.ts";
-import {
-  allRecords,
-  type ClusterRecord,
-  type ComponentRecord,
-  freeSlot,
-  readRecord,
-  slotsOf,
-  takeSlot,
-  writeRecord,
-} from "./record.ts";
+import { type ClusterRecord, type ComponentRecord, readRecord, writeRecord } from "./record.ts";
+import { takeSlot } from "./slots.ts";
 import { waitUntil } from "./wait.ts";
 
 export interface ClusterOptions {
-  /** Left out: a name of its own, and the cluster ends with the process that made it. */
+  /** Left out: a name of its own, and the next `startCluster` ends it once the process that made it is gone. */
   readonly name?: string;
   readonly controlPlane: "none" | "api" | "full";
   readonly nodes: readonly { readonly agent: Agent }[];
   readonly report?: (line: string) => void;
+  /** Gives up: what has started by then is taken down. */
+  readonly signal?: AbortSignal;
 }
 
 export interface Component {
@@ -94,37 +90,45 @@ export interface Cluster {
 }
 
 const CONTROL_PLANE_ANCHOR = "anchor@control-plane";
+/** A leaf, where every program runs that is not a container; the nodes' cgroups beside it are their agents'. */
+const partsCgroup = (layout: ClusterLayout) => `${layout.cgroupParent}/parts`;
 let made = 0;
 
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
-  const report = options.report ?? (() => {});
+  if (process.getuid?.() !== 0) throw new Error("a cluster needs root: it makes namespaces, cgroups and mounts");
   made += 1;
   const name = options.name ?? `t${process.pid}-${made}`;
-  await endAbandoned(name);
-  const [parts, images] = await prepare(report);
-  await noteKernelSettings();
-  const before = await machineState();
-  const slot = await takeSlot(name);
-  const layout = layoutOf(name, slot);
-  const builder = new ClusterBuilder(layout, parts, {
-    name,
-    slot,
-    makerPid: process.pid,
-    makerStartTicks: (await startTicks(process.pid)) ?? "",
-    complete: false,
-    disposable: options.name === undefined,
-    controlPlane: options.controlPlane,
-    agents: options.nodes.map(({ agent }) => agent),
-    components: [],
+  return exclusively(name, async () => {
+    await endAbandoned(name, options.report ?? console.error);
+    const parts = await buildParts(options.report);
+    const images = await buildImages(parts);
+    const slot = await claim(name);
+    try {
+      const builder = await ClusterBuilder.begin(layoutOf(name, slot), parts, options);
+      await builder.build(images);
+      return open(layoutOf(name, slot), parts, builder.record);
+    } catch (error) {
+      const reason: unknown = options.signal?.aborted === true ? options.signal.reason : error;
+      const trouble = await takeDown(name).then(
+        () => undefined,
+        (cause: Error) => cause.message,
+      );
+      if (trouble === undefined) throw reason;
+      throw new AggregateError([reason, trouble], `${String(reason)}\nand then: ${trouble}`, { cause: error });
+    }
   });
-  try {
-    await builder.begin(before);
-    await builder.build(images, options, report);
-  } catch (error) {
-    await down(name).catch((trouble: unknown) => report(`and could not be taken down: ${String(trouble)}`));
-    throw error;
+}
+
+/** Notes how the machine is, and takes a slot on it. */
+async function claim(name: string): Promise<number> {
+  const [taken] = await cgroupsLeft(layoutOf(name, 0).cgroupParent);
+  if (taken !== undefined) {
+    throw new Error(`${taken} is there already: is a cluster ${name} up below another TMPDIR or DECKHAND_CLUSTERS?`);
   }
-  return open(layout, parts, builder.record);
+  return withLock(MACHINE_LOCK, async () => {
+    await noteKernelSettings();
+    return takeSlot(name, await machineState());
+  });
 }
 
 /** A cluster that is up, made by this or another process. */
@@ -134,66 +138,77 @@ export async function openCluster(name: string): Promise<Cluster> {
   return open(layoutOf(name, record.slot), await buildParts(), record);
 }
 
-async function prepare(report: (line: string) => void) {
-  const parts = await buildParts(report);
-  return [parts, await buildImages(parts)] as const;
-}
-
 class ClusterBuilder {
   readonly #layout: ClusterLayout;
   readonly #parts: Parts;
+  readonly #options: ClusterOptions;
   record: ClusterRecord;
   #saved: Promise<void> = Promise.resolve();
 
-  constructor(layout: ClusterLayout, parts: Parts, record: ClusterRecord) {
+  private constructor(layout: ClusterLayout, parts: Parts, options: ClusterOptions, record: ClusterRecord) {
     this.#layout = layout;
     this.#parts = parts;
+    this.#options = options;
     this.record = record;
   }
 
-  async begin(before: MachineState): Promise<void> {
-    await writeRecord(this.record);
-    await writeFile(join(this.#layout.folder, "before.json"), JSON.stringify(before));
-    await mkdir(join(this.#layout.folder, "logs"), { recursive: true });
-    await makeCgroup(`${this.#layout.cgroupParent}/parts`);
+  static async begin(layout: ClusterLayout, parts: Parts, options: ClusterOptions): Promise<ClusterBuilder> {
+    const record: ClusterRecord = {
+      name: layout.name,
+      slot: layout.slot,
+      makerPid: process.pid,
+      makerStartTicks: (await startTicks(process.pid)) ?? "",
+      complete: false,
+      disposable: options.name === undefined,
+      controlPlane: options.controlPlane,
+      agents: options.nodes.map(({ agent }) => agent),
+      components: [],
+    };
+    await writeRecord(record);
+    await mkdir(join(layout.folder, "logs"), { recursive: true });
+    await makeCgroup(partsCgroup(layout));
+    return new ClusterBuilder(layout, parts, options, record);
   }
 
-  async build(
-    images: { readonly archives: readonly string[]; readonly registryStorage: string },
-    options: ClusterOptions,
-    report: (line: string) => void,
-  ): Promise<void> {
-    const layout = this.#layout;
-    const nodes = options.nodes.map(({ agent }, index) => ({ agent, layout: layout.node(index) }));
-    const controlPlaneAnchor = await this.#start(anchor(CONTROL_PLANE_ANCHOR, layout.name));
-    await joinMachine(layout, controlPlaneAnchor.pid);
-    const anchors: ComponentRecord[] = [];
-    for (const node of nodes) {
-      await makeNodeFolders(node.layout);
-      await makeCgroup(node.layout.cgroupParent);
-      const held = await this.#start(anchor(`anchor@${node.layout.name}`, node.layout.name, node.layout));
-      await joinNode(layout, node.layout, { controlPlane: controlPlaneAnchor.pid, node: held.pid });
-      for (const [index, other] of anchors.entries()) {
-        await routePods(held.pid, layout.node(index));
-        await routePods(other.pid, node.layout);
-      }
-      anchors.push(held);
-    }
+  async build(images: Images): Promise<void> {
+    const [layout, { controlPlane }] = [this.#layout, this.#options];
+    const nodes = this.#options.nodes.map(({ agent }, index) => ({ agent, layout: layout.node(index) }));
+    await this.#network(nodes.map((node) => node.layout));
     await allEnded([
-      this.#controlPlane(options.controlPlane, report),
+      this.#controlPlane(controlPlane),
       this.#registries(images.registryStorage, nodes.length > 0),
       ...nodes.map((node) => this.#runtime(node.layout, images.archives)),
     ]);
-    if (options.controlPlane !== "none") await allEnded(nodes.map((node) => this.#agent(node.agent, node.layout)));
+    if (controlPlane !== "none") await allEnded(nodes.map((node) => this.#agent(node.agent, node.layout)));
+    this.#options.signal?.throwIfAborted();
     await this.#note({ complete: true });
   }
 
-  async #controlPlane(which: ClusterOptions["controlPlane"], report: (line: string) => void): Promise<void> {
+  /** Namespaces and links: of the control plane, then of each node. */
+  async #network(nodes: readonly NodeLayout[]): Promise<void> {
+    const layout = this.#layout;
+    const controlPlane = await this.#start(anchor(CONTROL_PLANE_ANCHOR, layout.name));
+    await joinMachine(layout, controlPlane.pid);
+    const anchors: ComponentRecord[] = [];
+    for (const node of nodes) {
+      await makeNodeFolders(node);
+      await makeCgroup(node.cgroupParent);
+      const held = await this.#start(anchor(`anchor@${node.name}`, node.name, node));
+      await joinNode(layout, node, { controlPlane: controlPlane.pid, node: held.pid });
+      for (const [index, other] of anchors.entries()) {
+        await routePods(held.pid, layout.node(index));
+        await routePods(other.pid, node);
+      }
+      anchors.push(held);
+    }
+  }
+
+  async #controlPlane(which: ClusterOptions["controlPlane"]): Promise<void> {
     if (which === "none") return;
     const [layout, parts] = [this.#layout, this.#parts];
     await this.#start(etcd(layout, parts), CONTROL_PLANE_ANCHOR);
     await this.#start(await kubeApiServer(layout, parts), CONTROL_PLANE_ANCHOR);
-    report(`${layout.name}: kube-apiserver is ready`);
+    this.#options.report?.(`${layout.name}: kube-apiserver is ready`);
     if (which === "api") return;
     const programs = [await kubeControllerManager(layout, parts), await kubeScheduler(layout, parts)];
     await allEnded(programs.map((program) => this.#start(program, CONTROL_PLANE_ANCHOR)));
@@ -220,15 +235,16 @@ class ClusterBuilder {
   }
 
   async #start(program: Program, anchorName?: string): Promise<ComponentRecord> {
+    this.#options.signal?.throwIfAborted();
     const held = this.record.components.find((component) => component.name === anchorName);
     const component = await launch({
       ...program,
       ...(held === undefined ? {} : { anchor: held }),
-      cgroup: `${this.#layout.cgroupParent}/parts`,
+      cgroup: partsCgroup(this.#layout),
       logFile: join(this.#layout.folder, "logs", `${program.name}.log`),
     });
     await this.#note({ components: [...this.record.components, component] });
-    await waitReady(this.#layout, component);
+    await waitReady(this.#layout, component, this.#options.signal);
     return component;
   }
 
@@ -304,53 +320,21 @@ function handle(layout: ClusterLayout, cluster: string, started: ComponentRecord
     kill: () => killHard(current),
     pause: () => pauseHard(current),
     resume: () => sendSignal(current, "SIGCONT"),
-    async restart() {
-      await killHard(current);
-      const record = await readRecord(cluster);
-      if (record === undefined) throw new Error(`there is no cluster ${cluster}`);
-      const held = record.components.find((component) => component.name === current.anchor);
-      if (held === undefined) throw new Error(`${current.name} holds the namespaces of others and cannot be restarted`);
-      current = await launch({ ...current, anchor: held });
-      const components = record.components.map((component) => (component.name === current.name ? current : component));
-      await writeRecord({ ...record, components });
-      await waitReady(layout, current);
-    },
+    restart: () =>
+      // Another process may restart another component at this moment, and both note it in the one record.
+      withLock(`record of ${layout.folder}`, async () => {
+        await killHard(current);
+        const record = await readRecord(cluster);
+        if (record === undefined) throw new Error(`there is no cluster ${cluster}`);
+        const held = record.components.find((component) => component.name === current.anchor);
+        if (held === undefined)
+          throw new Error(`${current.name} holds the namespaces of others and cannot be restarted`);
+        current = await launch({ ...current, anchor: held });
+        const components = record.components.map((component) =>
+          component.name === current.name ? current : component,
+        );
+        await writeRecord({ ...record, components });
+        await waitReady(layout, current);
+      }),
   };
-}
-
-/** Ends a cluster by what its record and its cgroup say, whoever made it, and fails with the list of what is left. */
-export async function down(name: string): Promise<void> {
-  const slots = await slotsOf(name);
-  const slot = (await readRecord(name))?.slot ?? slots[0];
-  if (slot === undefined) throw new Error(`there is no cluster ${name}`);
-  const layout = layoutOf(name, slot);
-  const before = await readFile(join(layout.folder, "before.json"), "utf8").catch(() => undefined);
-  await killAllBelow(layout.cgroupParent);
-  await leaveMachine(layout);
-  await removeCgroup(layout.cgroupParent);
-  // A cluster mounts nothing here; if something is mounted all the same, removing would reach into it.
-  if ((await mountsBelow(layout.folder)).length === 0) await rm(layout.folder, { recursive: true, force: true });
-  const others = (await allRecords()).length;
-  const kernel = others > 0 ? [] : await restoreKernelSettings();
-  // No cluster is without a note of the machine before it, unless it was killed before it made anything.
-  const left = before === undefined ? [] : await leftoversOf(layout, JSON.parse(before) as MachineState);
-  if (left.length + kernel.length > 0) {
-    throw new Error(`cluster ${name} left behind:\n  ${[...left, ...kernel].join("\n  ")}`);
-  }
-  // Last: a slot that something still uses must not be given to another cluster.
-  for (const held of new Set([slot, ...slots])) await freeSlot(held);
-}
-
-/** Ends what is in the way: an unfinished cluster of this name, and clusters of tests whose process is gone. */
-async function endAbandoned(name: string): Promise<void> {
-  for (const record of await allRecords()) {
-    const makerLives = await isAlive({ pid: record.makerPid, startTicks: record.makerStartTicks });
-    if (record.name === name && record.complete) throw new Error(`cluster ${name} is up already`);
-    if (makerLives) {
-      if (record.name === name) throw new Error(`cluster ${name} is coming up in process ${record.makerPid}`);
-      continue;
-    }
-    if (record.disposable || !record.complete) await down(record.name);
-  }
-  for (const slot of await slotsOf(name)) await freeSlot(slot);
 }

@@ -1,6 +1,6 @@
 /**
  * Runs a program to its end, under a time limit, and answers with what it printed. The harness starts long-lived parts
- * elsewhere (`process.ts`); everything short goes through here so that no failure is silent.
+ * elsewhere (`processes.ts`); everything short goes through here so that no failure is silent.
  */
 import { spawn } from "node:child_process";
 

@@ -14,6 +14,7 @@ export const SERVICE_API = "198.19.0.1";
 export const SERVICE_DNS = "198.19.0.10";
 export const SLOT_MAX = 100;
 export const NODES_MAX = 100;
+const SOCKET_PATH_BYTES = 108;
 
 /** The folder that holds one folder per cluster. Short, because socket paths end at 108 bytes. */
 export const clustersRoot = () => process.env["DECKHAND_CLUSTERS"] ?? join(tmpdir(), "deckhand");
@@ -56,6 +57,9 @@ export function layoutOf(name: string, slot: number): ClusterLayout {
   const folder = join(clustersRoot(), name);
   const link = `198.19.${128 + slot}`;
   const cgroupParent = `/deckhand-${name}`;
+  // containerd adds a socket of its own beside the one it is told.
+  const longest = join(folder, `n${NODES_MAX}`, "containerd.sock.ttrpc");
+  if (Buffer.byteLength(longest) >= SOCKET_PATH_BYTES) throw new Error(`too long for the path of a socket: ${longest}`);
   return {
     name,
     slot,

@@ -8,8 +8,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { exists } from "./cache.ts";
 import { cgroupsLeft, hierarchies, processesBelow } from "./cgroups.ts";
-import { tryCommand } from "./command.ts";
-import type { ClusterLayout } from "./layout.ts";
+import { command } from "./command.ts";
+import { type ClusterLayout, clustersRoot } from "./layout.ts";
 import { interfaceExists } from "./network.ts";
 
 /** How the machine was, as far as a cluster might change it outside its own folders. */
@@ -19,6 +19,8 @@ export interface MachineState {
   readonly cgroups: readonly string[];
   readonly paths: readonly string[];
   readonly loopDevices: readonly string[];
+  readonly interfaces: readonly string[];
+  readonly mounts: readonly string[];
 }
 
 const FIXED_PATHS = [
@@ -53,6 +55,9 @@ export async function machineState(): Promise<MachineState> {
     cgroups: cgroups.flat().sort(),
     paths: present.flat(),
     loopDevices: await loopDevices(),
+    // Those of clusters are looked for by name: several may be up.
+    interfaces: (await readdir("/sys/class/net")).filter((name) => !/^deckhand\d+$/.test(name)),
+    mounts: (await mountPoints()).filter((path) => !path.startsWith(`${clustersRoot()}/`)),
   };
 }
 
@@ -73,20 +78,23 @@ export async function leftoversOf(layout: ClusterLayout, before: MachineState): 
     ...added("cgroups", "cgroup"),
     ...added("paths", "path"),
     ...added("loopDevices", "loop device"),
+    ...added("interfaces", "interface"),
+    ...added("mounts", "mount"),
   ];
 }
 
 export async function mountsBelow(folder: string): Promise<readonly string[]> {
-  const mounts = (await readFile("/proc/self/mounts", "utf8")).split("\n").map((line) => line.split(" ")[1] ?? "");
-  return mounts.filter((path) => path.startsWith(`${folder}/`));
+  return (await mountPoints()).filter((path) => path.startsWith(`${folder}/`));
+}
+
+async function mountPoints(): Promise<readonly string[]> {
+  return (await readFile("/proc/self/mounts", "utf8")).split("\n").flatMap((line) => line.split(" ")[1] ?? []);
 }
 
 async function packetFilterChains(): Promise<readonly string[]> {
-  const { code, stdout } = await tryCommand("nft", ["list", "chains"]);
-  if (code !== 0) return [];
   let table = "";
   const chains: string[] = [];
-  for (const line of stdout.split("\n")) {
+  for (const line of (await command("nft", ["list", "chains"])).split("\n")) {
     const words = line.trim().split(" ");
     if (words[0] === "table") table = words.slice(1, 3).join(" ");
     if (words[0] === "chain") chains.push(`${table} ${words[1]}`);
@@ -102,7 +110,7 @@ async function loopDevices(): Promise<readonly string[]> {
   return backed.flat();
 }
 
-/** Processes that are neither in the cluster's cgroup nor ours, yet have a file of the cluster open or named on their command line. */
+/** Processes that name a file of the cluster on their command line, wherever they run. */
 async function processesUsing(folder: string): Promise<readonly number[]> {
   const found: number[] = [];
   for (const entry of await readdir("/proc")) {

@@ -9,17 +9,24 @@ import { isAlive } from "./processes.ts";
 import type { ComponentRecord } from "./record.ts";
 import { waitUntil } from "./wait.ts";
 
+const READY_MS_MAX = 60_000;
+
 /** Fails early, with the end of its log, when the program ends while we wait for it. */
-export async function waitReady(layout: ClusterLayout, component: ComponentRecord, limitMs = 60_000): Promise<void> {
+export async function waitReady(
+  layout: ClusterLayout,
+  component: ComponentRecord,
+  signal?: AbortSignal,
+): Promise<void> {
   let ended = false;
   try {
-    await waitUntil(`${component.name} to be ready`, limitMs, async () => {
+    await waitUntil(`${component.name} to be ready`, READY_MS_MAX, async () => {
       ended = !(await isAlive(component));
-      return ended || (await isReady(layout, component));
+      return ended || signal?.aborted === true || (await isReady(layout, component));
     });
   } catch (error) {
     throw new Error(`${component.name} is not ready\n${await logTail(component)}`, { cause: error });
   }
+  signal?.throwIfAborted();
   if (ended) throw new Error(`${component.name} ended before it was ready\n${await logTail(component)}`);
 }
 

@@ -1,10 +1,10 @@
 /**
- * What a cluster has made, on disk, so that another process can take it down: written before each thing is made. A cluster whose
- * maker was killed is found by its record and ended like any other.
+ * What a cluster is made of, on disk, so that another process can use it and take it down. Whatever is not noted yet when its maker
+ * is killed is found by the cluster's cgroup and by its slot (`slots.ts`).
  */
-import { mkdir, open, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { clustersRoot, SLOT_MAX } from "./layout.ts";
+import { clustersRoot } from "./layout.ts";
 
 /** How to see that a program is ready, as data, so that another process can restart it and wait. */
 export type ReadyCheck =
@@ -66,43 +66,4 @@ export async function allRecords(): Promise<readonly ClusterRecord[]> {
   const names = await readdir(clustersRoot()).catch(() => [] as string[]);
   const records = await Promise.all(names.map((name) => readRecord(name).catch(() => undefined)));
   return records.filter((record) => record !== undefined);
-}
-
-/** Takes the lowest free slot for `name`. The file that holds a slot is made exclusively, so two clusters never share one. */
-export async function takeSlot(name: string): Promise<number> {
-  for (let slot = 0; slot < SLOT_MAX; slot += 1) {
-    // Within the loop: the last cluster to go takes the folder with it.
-    await mkdir(join(clustersRoot(), ".slots"), { recursive: true });
-    try {
-      const file = await open(slotFile(slot), "wx");
-      await file.writeFile(name);
-      await file.close();
-      return slot;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    }
-  }
-  throw new Error(`all ${SLOT_MAX} slots for clusters are taken; see \`npm run cluster -- list\``);
-}
-
-/** Frees a slot; the last one takes the folders that hold clusters with it. */
-export async function freeSlot(slot: number): Promise<void> {
-  await rm(slotFile(slot), { force: true });
-  for (const folder of [join(clustersRoot(), ".slots"), clustersRoot()]) {
-    await rmdir(folder).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOTEMPTY" && error.code !== "ENOENT") throw error;
-    });
-  }
-}
-
-const slotFile = (slot: number) => join(clustersRoot(), ".slots", String(slot));
-
-/** The slots that `name` holds: also one whose maker was killed before it wrote a record. */
-export async function slotsOf(name: string): Promise<readonly number[]> {
-  const slots: number[] = [];
-  for (const entry of await readdir(join(clustersRoot(), ".slots")).catch(() => [] as string[])) {
-    const holder = await readFile(join(clustersRoot(), ".slots", entry), "utf8").catch(() => "");
-    if (holder === name) slots.push(Number(entry));
-  }
-  return slots;
 }

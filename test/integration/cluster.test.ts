@@ -7,8 +7,9 @@ import { after, before, describe, test } from "node:test";
 import { connectCri } from "../../src/wire/cri/client.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { exists } from "../cluster/cache.ts";
-import { type Cluster, down, openCluster, startCluster } from "../cluster/cluster.ts";
+import { type Cluster, openCluster, startCluster } from "../cluster/cluster.ts";
 import { command, tryCommand } from "../cluster/command.ts";
+import { down } from "../cluster/down.ts";
 import { AGNHOST_IMAGE, BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { machineKernelSettings, readKernelSettings } from "../cluster/kernel-settings.ts";
 import { allRecords, readRecord } from "../cluster/record.ts";
@@ -76,21 +77,21 @@ test("up, a pod with its token, logs, exec and a Service, down: three times in a
 describe("a cluster of two nodes beside a cluster of one", () => {
   let pair: Cluster;
   let single: Cluster;
+  const up: Cluster[] = [];
 
   before(async () => {
-    const started = await Promise.allSettled([
-      startCluster({ controlPlane: "full", nodes: [{ agent: "go" }, { agent: "go" }] }),
-      startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] }),
-    ]);
-    [pair, single] = started.map((outcome) => {
-      if (outcome.status === "rejected") throw outcome.reason;
-      return outcome.value;
-    }) as [Cluster, Cluster];
+    const start = async (...nodes: readonly { readonly agent: "go" }[]) => {
+      const cluster = await startCluster({ controlPlane: "full", nodes });
+      up.push(cluster);
+      return cluster;
+    };
+    // Both to their end, also when one fails: `after` must find the other.
+    const both = [start({ agent: "go" }, { agent: "go" }), start({ agent: "go" })] as const;
+    await Promise.allSettled(both);
+    [pair, single] = await Promise.all(both);
   });
 
-  after(async () => {
-    await Promise.all([pair, single].map((cluster) => cluster.down()));
-  });
+  after(() => Promise.all(up.map((cluster) => cluster.down())));
 
   test("each has its own nodes, addresses, sockets and cgroups", async () => {
     assert.match(await pair.kubectl("get", "nodes", "-o", "name"), /^node\/n1\nnode\/n2\n$/);

@@ -1,11 +1,17 @@
 /** What is committed as generated code is what the generators make from their pinned inputs. */
 import assert from "node:assert/strict";
+import { globSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { generators } from "../../tools/generate.ts";
-import { inRepository } from "../../tools/repository.ts";
+import { inRepository, repositoryRoot } from "../../tools/repository.ts";
+
+test("every folder of generated code, which no lint looks at, has a generator", () => {
+  const folders = globSync("src/**/gen", { cwd: repositoryRoot });
+  assert.deepEqual(folders.sort(), generators.map(({ output }) => output).sort());
+});
 
 for (const generator of generators) {
   test(`generating ${generator.name} anew makes exactly what is committed in ${generator.output}`, async (t) => {
