@@ -34,6 +34,11 @@ export class FakeCgroups implements Cgroups {
     return cgroupPath([...this.#root, ...name], "cgroupfs");
   }
 
+  /** Whether there is a group of this name anywhere: for checkers. */
+  has(part: string): boolean {
+    return [...this.#groups.keys()].some((path) => path.split("/").includes(part));
+  }
+
   exists(name: CgroupName): Promise<boolean> {
     return Promise.resolve(this.#groups.has(name.join("/")));
   }

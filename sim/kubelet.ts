@@ -1,0 +1,24 @@
+/** The kubelet itself, unchanged, as an agent of a simulated node. */
+import { compose } from "../src/app/compose.ts";
+import type { CompiledOptions } from "../src/app/options/compiled-options.ts";
+import { loadOptions } from "../src/app/options/load-options.ts";
+import type { AgentFactory } from "./sim-node.ts";
+
+export const ROOT = "/var/lib/kubelet";
+export const MANIFESTS = "/etc/kubernetes/manifests";
+
+/** As an operator would start it, with the defaults of a command line. */
+export function kubeletOptions(nodeName: string, ...flags: readonly string[]): CompiledOptions {
+  const args = [
+    `--hostname-override=${nodeName}`,
+    "--kubeconfig=/etc/kubernetes/kubelet.conf",
+    `--pod-manifest-path=${MANIFESTS}`,
+    "--resolv-conf=",
+    ...flags,
+  ];
+  const loaded = loadOptions(args, { hostname: nodeName, cgroupVersion: 2, uid: 0 });
+  if (loaded.kind !== "options") throw new Error(`no options but ${loaded.kind}`);
+  return loaded.options;
+}
+
+export const kubelet: AgentFactory = (ports, node) => compose(ports, kubeletOptions(node.name));

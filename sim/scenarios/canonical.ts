@@ -1,0 +1,188 @@
+/** The ten canonical scenarios: what every kubelet must survive. Small on purpose: bugs show in small worlds. */
+import type { Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import { type Behaviour, scripted } from "../fake-runtime/behaviour.ts";
+import type { Scenario, Stage } from "./scenario.ts";
+
+const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
+const exits = (afterMs: number, code: number): Behaviour => ({ exit: { afterMs, code }, ...server });
+
+function pod(name: string, behaviour: Behaviour, spec: Partial<PodSpec> = {}): Pod {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace: "default" },
+    spec: {
+      nodeName: "n1",
+      terminationGracePeriodSeconds: 5,
+      automountServiceAccountToken: false,
+      containers: [
+        { name: "app", image: "busybox", imagePullPolicy: "IfNotPresent", command: [...scripted(behaviour)] },
+      ],
+      ...spec,
+    },
+  };
+}
+
+const manifest = (behaviour: Behaviour): Pod => {
+  const { nodeName: _, ...spec } = pod("static", behaviour).spec ?? { containers: [] };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name: "static", namespace: "default" }, spec };
+};
+
+const isRunning =
+  (name: string) =>
+  ({ pod: find }: Stage) => {
+    const status = find(name)?.status;
+    const ready = status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True");
+    return status?.phase === "Running" && ready === true
+      ? []
+      : [`${name} is ${status?.phase ?? "gone"}, ready ${ready}`];
+  };
+
+const isGone =
+  (name: string) =>
+  ({ pod: find, node }: Stage) => {
+    const left = [...node.runtime.sandboxes.values()].filter(({ config }) => config.metadata.name === name).length;
+    const object = find(name) === undefined ? [] : [`${name} is still there, ${find(name)?.status?.phase}`];
+    return [...object, ...(left > 0 ? [`${left} sandboxes of ${name} are left`] : [])];
+  };
+
+const endedWith =
+  (name: string, phase: string, exitCode: number) =>
+  ({ pod: find }: Stage) => {
+    const status = find(name)?.status;
+    const code = status?.containerStatuses?.[0]?.state?.terminated?.exitCode;
+    return status?.phase === phase && code === exitCode
+      ? []
+      : [`${name} is ${status?.phase} with ${code}, not ${phase} with ${exitCode}`];
+  };
+
+const all =
+  (...checks: readonly ((stage: Stage) => readonly string[])[]) =>
+  (stage: Stage) =>
+    checks.flatMap((check) => check(stage));
+
+const startsAre =
+  (name: string, starts: number) =>
+  ({ pod: find, oracle }: Stage) => {
+    const seen = oracle.starts(find(name)?.metadata?.uid ?? "");
+    return seen === starts ? [] : [`${name} was started ${seen} times, not ${starts}`];
+  };
+
+const mirrorIs =
+  (present: boolean) =>
+  ({ pod: find }: Stage) =>
+    (find("static-n1") !== undefined) === present ? [] : [`the mirror is ${present ? "missing" : "still there"}`];
+
+const staticRuns =
+  (runs: boolean) =>
+  ({ node }: Stage) => {
+    const running = [...node.runtime.sandboxes.values()].filter(
+      ({ config, state }) => state === "ready" && config.metadata.name === "static-n1",
+    );
+    return running.length === (runs ? 1 : 0) ? [] : [`${running.length} static sandboxes are ready`];
+  };
+
+export const canonical: readonly Scenario[] = [
+  {
+    name: "start",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a", server))],
+      [3_001, ({ create }) => void create(pod("done", exits(1_000, 0), { restartPolicy: "Never" }))],
+    ],
+    lastsMs: 40_000,
+    wrong: all(isRunning("a"), endedWith("done", "Succeeded", 0)),
+  },
+  {
+    name: "restart",
+    steps: [[3_000, ({ create }) => void create(pod("a", exits(8_000, 1)))]],
+    lastsMs: 60_000,
+    wrong: ({ pod: find }) =>
+      (find("a")?.status?.containerStatuses?.[0]?.restartCount ?? 0) >= 2 ? [] : ["it was not restarted"],
+  },
+  {
+    name: "crash loop",
+    steps: [[3_000, ({ create }) => void create(pod("a", exits(100, 3)))]],
+    lastsMs: 70_000,
+    wrong: ({ pod: find }) => {
+      const status = find("a")?.status?.containerStatuses?.[0];
+      const waits = status?.state?.waiting?.reason;
+      return waits === "CrashLoopBackOff" && status?.lastState?.terminated?.exitCode === 3
+        ? []
+        : [`it shows ${JSON.stringify(status?.state)}`];
+    },
+  },
+  {
+    name: "delete",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a", server))],
+      [3_002, ({ create }) => void create(pod("stubborn", {}))],
+      [6_000, ({ remove }) => remove("a")],
+      [6_001, ({ remove }) => remove("stubborn")],
+    ],
+    lastsMs: 60_000,
+    wrong: all(isGone("a"), isGone("stubborn")),
+  },
+  {
+    name: "force delete",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a", server))],
+      [6_000, ({ remove }) => remove("a", 0)],
+      [6_001, ({ create }) => void create(pod("a", server))],
+    ],
+    lastsMs: 90_000,
+    wrong: isRunning("a"),
+  },
+  {
+    name: "static edit",
+    steps: [
+      [2_000, ({ writeManifest }) => writeManifest("a.json", manifest(server))],
+      [6_000, ({ writeManifest }) => writeManifest("a.json", manifest({ ...server, stdout: "two" }))],
+      [9_000, ({ writeManifest }) => writeManifest("a.json", manifest({ ...server, stdout: "three" }))],
+    ],
+    lastsMs: 120_000,
+    wrong: all(staticRuns(true), mirrorIs(true)),
+  },
+  {
+    name: "mirror",
+    steps: [
+      [2_000, ({ writeManifest }) => writeManifest("a.json", manifest(server))],
+      [8_000, ({ remove }) => remove("static-n1", 0)],
+      [30_000, ({ writeManifest }) => writeManifest("a.json", undefined)],
+    ],
+    lastsMs: 120_000,
+    wrong: all(staticRuns(false), mirrorIs(false)),
+  },
+  {
+    name: "agent restart",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a", server))],
+      [3_001, ({ create }) => void create(pod("once", exits(9_000, 0), { restartPolicy: "Never" }))],
+      [8_000, ({ node }) => node.crash()],
+      [14_000, ({ node, agent }) => (node.isRunning ? undefined : node.start(agent))],
+    ],
+    lastsMs: 60_000,
+    wrong: all(isRunning("a"), startsAre("a", 1), startsAre("once", 1), endedWith("once", "Succeeded", 0)),
+  },
+  {
+    name: "runtime restart",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a", server))],
+      [8_000, ({ node }) => node.runtime.kill()],
+      [8_500, ({ create }) => void create(pod("b", server))],
+      [14_000, ({ node }) => node.runtime.restart()],
+    ],
+    lastsMs: 90_000,
+    wrong: all(isRunning("a"), isRunning("b"), startsAre("a", 1)),
+  },
+  {
+    name: "API away",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a", server))],
+      [3_001, ({ create }) => void create(pod("once", exits(6_000, 4), { restartPolicy: "Never" }))],
+      [6_000, ({ world }) => world.api.leave()],
+      [40_000, ({ world }) => world.api.comeBack()],
+    ],
+    lastsMs: 120_000,
+    wrong: all(isRunning("a"), startsAre("a", 1), endedWith("once", "Failed", 4)),
+  },
+];

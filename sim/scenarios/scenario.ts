@@ -1,0 +1,128 @@
+/** A scenario: what a user and the world do, when, and how things must stand in the end. Played with and without the agent's death at any call. */
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { pods } from "../../src/api/resources.ts";
+import { ADMIN } from "../fake-api-server/identity.ts";
+import { kindOf } from "../fake-api-server/kinds.ts";
+import { kubelet, MANIFESTS } from "../kubelet.ts";
+import { Oracle } from "../oracle.ts";
+import type { Fault, PortCall } from "../port-calls.ts";
+import type { AgentFactory, SimNode } from "../sim-node.ts";
+import { World } from "../world.ts";
+
+export interface Stage {
+  readonly world: World;
+  readonly node: SimNode;
+  readonly oracle: Oracle;
+  readonly agent: AgentFactory;
+  create(pod: Pod): string;
+  pod(name: string): Pod | undefined;
+  remove(name: string, graceSeconds?: number): void;
+  writeManifest(file: string, pod: Pod | undefined): Promise<void>;
+}
+
+export interface Scenario {
+  readonly name: string;
+  readonly steps: readonly (readonly [atMs: number, act: (stage: Stage) => void | Promise<void>])[];
+  readonly lastsMs: number;
+  /** What is wrong in the end, each in a sentence. */
+  readonly wrong: (stage: Stage) => readonly string[];
+}
+
+export interface Outcome {
+  readonly violations: readonly string[];
+  readonly wrong: readonly string[];
+  /** Calls that the first life made, as far as it came. */
+  readonly calls: number;
+  readonly crashed: boolean;
+  readonly hash: string;
+  readonly lastLines: readonly string[];
+}
+
+export interface PlayOptions {
+  readonly seed?: number;
+  readonly agent?: AgentFactory;
+  /** The agent dies at this call of its first life, before or after the call's effect. */
+  readonly crashAt?: { readonly call: number; readonly effect: "none" | "done" };
+}
+
+const NODE = "n1";
+const RESTART_AFTER_MS = 700;
+const POD_KIND = kindOf(pods);
+
+export async function play(
+  scenario: Scenario,
+  { seed = 1, agent = kubelet, crashAt }: PlayOptions = {},
+): Promise<Outcome> {
+  let calls = 0;
+  let crashed = false;
+  const plan = (call: PortCall): Fault | undefined => {
+    if (call.who !== NODE || call.life !== 1) return undefined;
+    calls += 1;
+    if (calls !== crashAt?.call) return undefined;
+    crashed = true;
+    return { kind: "crash", effect: crashAt.effect };
+  };
+  const world = new World({
+    seed,
+    plan,
+    // Every call takes a little, so that what happens meanwhile happens meanwhile.
+    latencyMs: (_call, random) => 1 + Math.floor(random.fraction() * 4),
+    onCrash: (node) => void world.clock.after(RESTART_AFTER_MS, () => node.start(agent)),
+  });
+  const node = world.addNode(NODE);
+  node.runtime.images.load("busybox", {});
+  const stage = makeStage(world, node, agent);
+  node.start(agent);
+  for (const [atMs, act] of scenario.steps) {
+    await passUntil(stage, atMs);
+    const done = Promise.resolve(act(stage));
+    await passUntil(stage, atMs + 1);
+    await done;
+  }
+  await passUntil(stage, scenario.lastsMs);
+  const failure = node.failure === undefined ? [] : [`the agent ended by itself: ${String(node.failure)}`];
+  return {
+    violations: stage.oracle.violations,
+    wrong: [...scenario.wrong(stage), ...failure],
+    calls,
+    crashed,
+    hash: world.trace.hash,
+    lastLines: world.trace.lastLines,
+  };
+}
+
+/** Lets time pass event by event, with the oracle's eye on each. */
+async function passUntil({ world, oracle }: Stage, atMs: number): Promise<void> {
+  for (;;) {
+    await world.advance(0);
+    oracle.check();
+    if (!world.clock.fireNext(atMs)) break;
+  }
+  if (atMs > world.clock.monotonicMs()) await world.advance(atMs - world.clock.monotonicMs());
+}
+
+function makeStage(world: World, node: SimNode, agent: AgentFactory): Stage {
+  const oracle = new Oracle(world, node);
+  const { store, writes } = world.api;
+  const find = (name: string) => store.get(POD_KIND, `default/${name}`) as unknown as Pod | undefined;
+  return {
+    world,
+    node,
+    oracle,
+    agent,
+    create: (pod) => (writes.create(POD_KIND, pod, ADMIN) as unknown as Pod).metadata?.uid ?? "",
+    pod: find,
+    remove(name, graceSeconds) {
+      const uid = find(name)?.metadata?.uid ?? "";
+      if (graceSeconds === 0) oracle.forced.add(uid);
+      const options = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
+      writes.delete(POD_KIND, { namespace: "default", name }, options, ADMIN);
+    },
+    async writeManifest(file, pod) {
+      const path = `${MANIFESTS}/${file}`;
+      await node.files.port.makeFolder(MANIFESTS, 0o755);
+      if (pod === undefined) await node.files.port.removeFile(path);
+      else await node.files.port.writeAtomically(path, new TextEncoder().encode(JSON.stringify(pod)), 0o644);
+    },
+  };
+}
