@@ -132,7 +132,7 @@ export function compose(ports: KubeletPorts, options: CompiledOptions): Kubelet 
         onProblem: (problem) => logOf("journal").error("the journal has a problem", new Error(JSON.stringify(problem))),
       });
       const facts = foldFacts(await journal.replay());
-      const observer = new Observer({ runtime: ports.runtime, podRuntimeStatus: cells.podRuntimeStatus, shutdown });
+      const observer = new Observer({ ...ports, ...cells, shutdown });
       const pleg = new Pleg({ ...ports, observer, listedSandboxes: cells.listedSandboxes, log: logOf("pleg") });
       const sources = podSources(wiring, journal, facts);
       const syncLoop = new SyncLoop({

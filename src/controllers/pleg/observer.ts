@@ -3,6 +3,7 @@
  * costs that pod alone. A look that was asked for always begins after the asking, so whoever acts upon it acts upon the present.
  */
 
+import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import { POD_UID_LABEL } from "../../domain/pod/cri-keys.ts";
@@ -15,6 +16,7 @@ import { isRuntimeError } from "../../ports/runtime-error.ts";
 export interface ObserverOptions {
   readonly runtime: Pick<Runtime, "listSandboxes" | "listContainers" | "sandboxStatus" | "containerStatus">;
   readonly podRuntimeStatus: LatestTable<string, PodRuntimeView>;
+  readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>;
   readonly shutdown: AbortSignal;
 }
 
@@ -84,9 +86,18 @@ export class Observer {
     const all = [...sandboxes, ...(this.#unlabelled.get(uid) ?? [])];
     const listing = listingByPod(all, containers).get(uid);
     const view = listing === undefined ? emptyView(uid) : await this.#inspect(uid, listing, signal);
-    if (listing === undefined) podRuntimeStatus.delete(uid);
+    if (listing === undefined) this.#gone(uid);
     else podRuntimeStatus.set(uid, view);
     return view;
+  }
+
+  #gone(uid: string): void {
+    const { podRuntimeStatus, listedSandboxes } = this.#options;
+    podRuntimeStatus.delete(uid);
+    const listed = listedSandboxes.value;
+    if (listed?.some(({ metadata }) => metadata.uid === uid) === true) {
+      listedSandboxes.set(listed.filter(({ metadata }) => metadata.uid !== uid));
+    }
   }
 
   async #inspect(uid: string, { sandboxes, containers }: PodListing, signal: AbortSignal): Promise<PodRuntimeView> {

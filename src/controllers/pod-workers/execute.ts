@@ -172,7 +172,7 @@ async function start(
   const { state, ports, settings } = context;
   const pod = known(context);
   const container = containerOf(pod, action.name);
-  const sandbox = state.view.sandboxes[0];
+  const sandbox = state.view?.sandboxes[0];
   if (sandbox === undefined) throw new Error(`no sandbox to start ${action.name} in`);
   const sandboxSettings = await configOfSandbox(pod, sandbox.metadata.attempt, context);
   if (action.after !== undefined) {
@@ -199,7 +199,7 @@ async function startExisting(
   signal: AbortSignal,
 ): Promise<void> {
   const pod = known(context);
-  const restartCount = newestOf(context.state.view, name)?.metadata.attempt ?? 0;
+  const restartCount = containerAttempt(context, name);
   await startCreated(
     { pod, container: containerOf(pod, name), id, restartCount },
     context.ports,
@@ -208,6 +208,9 @@ async function startExisting(
   );
   context.state.waiting.delete(name);
 }
+
+const containerAttempt = ({ state }: ExecutionContext, name: string): number =>
+  (state.view === undefined ? undefined : newestOf(state.view, name))?.metadata.attempt ?? 0;
 
 function known({ pod, state }: ExecutionContext): Pod {
   if (pod === undefined) throw new Error(`nothing starts for ${state.uid}: no source knows it`);

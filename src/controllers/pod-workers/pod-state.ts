@@ -16,8 +16,8 @@ export interface PodState {
   readonly uid: string;
   pod: Pod | undefined;
   lifecycle: PodLifecycle;
-  /** The last look whose ends are in the journal. */
-  view: PodRuntimeView;
+  /** The last look whose ends are in the journal; undefined before the first. */
+  view: PodRuntimeView | undefined;
   readonly waiting: Map<string, WaitingReason>;
   readonly messages: Map<string, string>;
   /** By container name, image and resources: what another definition would start afresh. */
@@ -32,12 +32,12 @@ export interface PodState {
   readonly arrival: number;
 }
 
-export function newPodState(uid: string, arrival: number, view: PodRuntimeView): PodState {
+export function newPodState(uid: string, arrival: number): PodState {
   return {
     uid,
     pod: undefined,
     lifecycle: { kind: "running" },
-    view,
+    view: undefined,
     waiting: new Map(),
     messages: new Map(),
     backoffs: new Map(),

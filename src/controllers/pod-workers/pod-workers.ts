@@ -7,6 +7,7 @@
  */
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import { whenever } from "../../concurrency/whenever.ts";
 import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
 import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
@@ -52,6 +53,8 @@ export class PodWorkers {
   readonly #settings: PodWorkerSettings;
   readonly #facts: Map<string, UidFacts>;
   readonly #states = new Map<string, PodState>();
+  /** Static pods that wait for one of their name to end. */
+  readonly #held = new Set<string>();
   #arrivals = 0;
 
   constructor(
@@ -84,13 +87,23 @@ export class PodWorkers {
     });
     const timers = new TimerQueue<string>(this.#ports.clock, (uid) => worker.wake(uid));
     const urgent = (uid: string) => (this.#isUrgent(uid) ? worker.interrupt(uid) : worker.wake(uid));
-    const unwatch = [admittedPods.watch(urgent), podRuntimeStatus.watch((uid) => worker.wake(uid))];
+    const looked = (uid: string) => {
+      worker.wake(uid);
+      for (const held of this.#held) worker.wake(held);
+    };
+    const unwatch = [admittedPods.watch(urgent), podRuntimeStatus.watch(looked)];
     try {
-      let seen = -1;
-      while (!shutdown.aborted) {
+      const wakeAll = () => {
         for (const uid of new Set([...admittedPods.keys(), ...podRuntimeStatus.keys()])) worker.wake(uid);
-        seen = await sourcesReady.changed(seen, shutdown).catch(() => seen);
-      }
+      };
+      const wakeHeld = () => {
+        for (const uid of this.#held) worker.wake(uid);
+      };
+      wakeAll();
+      await Promise.all([
+        whenever(sourcesReady, wakeAll, shutdown),
+        whenever(this.#cells.listedSandboxes, wakeHeld, shutdown),
+      ]);
     } finally {
       for (const end of unwatch) end();
       timers.close();
@@ -116,8 +129,8 @@ export class PodWorkers {
   ): Promise<void> {
     const state = this.#state(uid);
     const wish = this.#wish(state);
-    if (wish === undefined) return this.#publish(state);
     state.pod = this.#podOf(state);
+    if (wish === undefined) return this.#publish(state);
     if (!(await this.#advance(state, wish, wakeIn))) return;
     try {
       await this.#pursue(state, signal, wakeIn);
@@ -134,7 +147,7 @@ export class PodWorkers {
   #state(uid: string): PodState {
     const known = this.#states.get(uid);
     if (known !== undefined) return known;
-    const fresh = newPodState(uid, this.#arrivals, this.#cells.podRuntimeStatus.get(uid) ?? emptyView(uid));
+    const fresh = newPodState(uid, this.#arrivals);
     this.#arrivals += 1;
     this.#recall(fresh);
     this.#states.set(uid, fresh);
@@ -172,20 +185,35 @@ export class PodWorkers {
 
   #wish(state: PodState): PodWish | undefined {
     const admitted = this.#cells.admittedPods.get(state.uid);
+    const mustWait = admitted?.isStatic === true && state.lifecycle.kind === "running" && this.#nameIsTaken(state);
+    if (mustWait) this.#held.add(state.uid);
+    else this.#held.delete(state.uid);
     return wishOf({
       admitted,
       sourcesReady: this.#cells.sourcesReady.value,
       wasWanted: state.pod !== undefined,
-      mustWait: admitted?.isStatic === true && this.#earlierNamesake(state) !== undefined,
+      mustWait,
     });
   }
 
-  /** Static pods of one name run one after the other, in the order they came. */
-  #earlierNamesake(state: PodState): PodState | undefined {
+  /**
+   * Static pods of one name run one after the other, in the order they came, also after one of an earlier life of ours that nobody
+   * wants any more. What the runtime lists but was not looked at yet may run.
+   */
+  #nameIsTaken(state: PodState): boolean {
     const own = this.#fullName(state);
-    return [...this.#states.values()].find(
+    const earlier = [...this.#states.values()].some(
       (other) => other.arrival < state.arrival && other.lifecycle.kind !== "finished" && this.#fullName(other) === own,
     );
+    const { listedSandboxes, podRuntimeStatus } = this.#cells;
+    if (earlier || listedSandboxes.value === undefined) return true;
+    const namesakes = listedSandboxes.value.filter(
+      ({ metadata }) => metadata.uid !== state.uid && `${metadata.namespace}/${metadata.name}` === own,
+    );
+    return namesakes.some(({ metadata }) => {
+      const view = podRuntimeStatus.get(metadata.uid);
+      return view === undefined || anyMayRun(view);
+    });
   }
 
   #fullName(state: PodState): string | undefined {
@@ -238,7 +266,7 @@ export class PodWorkers {
   }
 
   #finalPhase(state: PodState, lifecycle: PodLifecycle): "Succeeded" | "Failed" {
-    const { pod, view } = state;
+    const { pod, view = emptyView(state.uid) } = state;
     if (pod === undefined || (lifecycle.kind !== "running" && lifecycle.why.kind === "failed")) return "Failed";
     const inputs = {
       pod,
@@ -264,16 +292,18 @@ export class PodWorkers {
   async #keepRunning(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const { pod } = state;
     if (pod === undefined) return;
-    // What a loop has left in the cell is enough to find that nothing is to be done. Before anything is done the runtime is looked at
-    // anew: what the cell does not show may run all the same.
-    let view = this.#cells.podRuntimeStatus.get(state.uid) ?? emptyView(state.uid);
+    // What a loop has left in the cell is enough to find that nothing is to be done. Before anything is done, and where the cell has
+    // nothing, the runtime is looked at anew: what the cell does not show may run all the same.
+    const seen = this.#cells.podRuntimeStatus.get(state.uid);
+    let isFresh = seen === undefined;
+    let view = seen ?? (await this.#cells.look(state.uid, signal));
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       await this.#accept(state, view);
       const plan = computePodActions(await readSnapshot(state, pod, view, this.#ports, this.#settings));
       this.#noteBackoffs(state, plan.backingOff);
       // What is true now is told before the next step, which may take long: a pull, say.
       this.#publish(state);
-      if (plan.completed && round > 0) {
+      if (plan.completed && isFresh) {
         await this.#advance(state, { kind: "end", why: { kind: "completed" } }, wakeIn);
         return;
       }
@@ -281,7 +311,7 @@ export class PodWorkers {
         wakeIn(Math.min(this.#jittered(RESYNC_MS), ...[...plan.backingOff.values()].map(({ leftMs }) => leftMs)));
         return;
       }
-      if (round > 0) {
+      if (isFresh) {
         if (!this.#networkReady(state, wakeIn)) return;
         const done = await this.#execute(state, plan.actions, 0, signal);
         if (done.kind === "aborted") return;
@@ -296,6 +326,7 @@ export class PodWorkers {
         }
       }
       view = await this.#cells.look(state.uid, signal);
+      isFresh = true;
     }
     wakeIn(this.#jittered(RETRY_MS));
   }
@@ -416,8 +447,10 @@ export class PodWorkers {
   }
 
   #publish(state: PodState): void {
-    const { uid, pod, lifecycle, view, waiting, messages } = state;
+    const { uid, pod, lifecycle, view = emptyView(uid), waiting, messages } = state;
     const { podOutcomes } = this.#cells;
+    // Before the first look nothing is known: what was published stays as it is.
+    if (state.view === undefined && (lifecycle.kind === "running" || lifecycle.kind === "terminating")) return;
     const before = podOutcomes.get(uid);
     const same =
       before?.pod === pod &&
@@ -446,7 +479,9 @@ export class PodWorkers {
   }
 
   #nameOf(state: PodState): string {
-    const name = state.pod === undefined ? podNameOf(state.view) : podNameOfObject(state.pod);
+    const view = state.view ?? this.#cells.podRuntimeStatus.get(state.uid);
+    const ofRuntime = view === undefined ? undefined : podNameOf(view);
+    const name = state.pod === undefined ? ofRuntime : podNameOfObject(state.pod);
     return name === undefined ? "" : `${name.namespace}/${name.name}`;
   }
 
@@ -459,8 +494,9 @@ export class PodWorkers {
 function merged(state: PodState, view: PodRuntimeView): PodRuntimeView {
   if (state.lifecycle.kind !== "terminating") return view;
   const listed = new Set(view.containers.map(({ id }) => id));
-  const gone = state.view.containers.filter((container) => !listed.has(container.id) && !mayRun(container));
-  const sandboxes = view.sandboxes.length > 0 ? view.sandboxes : state.view.sandboxes;
+  const before = state.view ?? emptyView(state.uid);
+  const gone = before.containers.filter((container) => !listed.has(container.id) && !mayRun(container));
+  const sandboxes = view.sandboxes.length > 0 ? view.sandboxes : before.sandboxes;
   return { ...view, sandboxes, containers: [...view.containers, ...gone] };
 }
 

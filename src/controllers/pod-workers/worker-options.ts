@@ -9,6 +9,7 @@ import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { LinuxResources } from "../../domain/runtime/resources.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
@@ -36,6 +37,8 @@ export interface PodWorkerCells {
   /** Until every source has spoken, a pod that nobody wants may yet be wanted. */
   readonly sourcesReady: Latest<boolean>;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  /** What the last whole list said; undefined before the first. */
+  readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly runtimeHealth: Latest<RuntimeHealth>;
   readonly podOutcomes: LatestTable<string, PodOutcome>;
   /** Full names of static pods that are being ended. */

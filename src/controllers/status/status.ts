@@ -8,6 +8,7 @@ import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import { whenever } from "../../concurrency/whenever.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
@@ -211,11 +212,3 @@ const hostIpsOf = (own: OwnNode): readonly string[] =>
     : [];
 
 const readyWithoutProbes = ({ state }: PodContainer) => ({ ready: state === "running", started: state === "running" });
-
-async function whenever(cell: Latest<unknown>, act: () => void, shutdown: AbortSignal): Promise<void> {
-  let seen = cell.version;
-  while (!shutdown.aborted) {
-    seen = await cell.changed(seen, shutdown).catch(() => seen);
-    if (!shutdown.aborted) act();
-  }
-}
