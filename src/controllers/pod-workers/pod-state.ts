@@ -1,7 +1,7 @@
 /** What a pod's worker remembers between two turns. Gone with the process; what must not be lost is in the journal. */
 import type { Pod } from "../../api/gen/core-v1.ts";
+import type { KnownExit } from "../../domain/pod/known-exits.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
-import type { KnownExit } from "../../domain/pod/pod-snapshot.ts";
 import type { BackoffEntry } from "../../domain/pod/restart-backoff.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { WaitingReason } from "../../domain/pod-status/container-status.ts";

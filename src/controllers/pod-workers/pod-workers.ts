@@ -10,6 +10,7 @@ import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
+import { withKnownExits } from "../../domain/pod/known-exits.ts";
 import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import {
@@ -133,6 +134,10 @@ export class PodWorkers {
     if (wish === undefined) return this.#publish(state);
     if (!(await this.#advance(state, wish, wakeIn))) return;
     try {
+      // Over already in an earlier life of ours: what became of its containers is still to be told.
+      if (state.lifecycle.kind === "finished" && state.view === undefined) {
+        await this.#accept(state, await this.#cells.look(state.uid, signal));
+      }
       await this.#pursue(state, signal, wakeIn);
     } catch (error) {
       if (!signal.aborted) {
@@ -163,8 +168,9 @@ export class PodWorkers {
     for (const [name, exits] of facts.exits) {
       const last = exits.at(-1);
       if (last === undefined) continue;
-      const finishedWallMs = Number(BigInt(last.finishedWallNs) / 1_000_000n);
-      state.knownExits.set(name, { exitCode: last.exitCode, restartCount: last.restartCount, finishedWallMs });
+      const { containerId, exitCode, reason, restartCount } = last;
+      const [startedWallNs, finishedWallNs] = [BigInt(last.startedWallNs), BigInt(last.finishedWallNs)];
+      state.knownExits.set(name, { containerId, exitCode, reason, restartCount, startedWallNs, finishedWallNs });
     }
     const { clock } = this.#ports;
     const { terminating, finishedWallMs } = facts;
@@ -399,14 +405,18 @@ export class PodWorkers {
       state.messages.set(container.id, await lastWords(container, files, log));
       state.exitSeenMonotonicMs.set(container.id, clock.monotonicMs());
       state.knownExits.set(name, {
+        containerId: container.id,
         exitCode: container.exitCode,
-        finishedWallMs: Number((container.finishedWallNs ?? 0n) / 1_000_000n),
+        reason: container.reason,
         restartCount: restartCountOf(container),
+        startedWallNs: container.startedWallNs ?? 0n,
+        finishedWallNs: container.finishedWallNs ?? 0n,
       });
     }
     this.#forgetGone(state, view);
     // The last word on a pod that has ended is kept though its containers are removed.
-    if (state.lifecycle.kind === "running" || state.lifecycle.kind === "terminating") state.view = merged(state, view);
+    const hasEnded = state.lifecycle.kind === "terminated" || state.lifecycle.kind === "finished";
+    if (!hasEnded || state.view === undefined) state.view = withKnownExits(merged(state, view), state.knownExits);
   }
 
   /** What is remembered of containers goes with them, and why one waited goes when it runs. */
@@ -447,10 +457,10 @@ export class PodWorkers {
   }
 
   #publish(state: PodState): void {
-    const { uid, pod, lifecycle, view = emptyView(uid), waiting, messages } = state;
+    const { uid, pod, lifecycle, view, waiting, messages } = state;
     const { podOutcomes } = this.#cells;
     // Before the first look nothing is known: what was published stays as it is.
-    if (state.view === undefined && (lifecycle.kind === "running" || lifecycle.kind === "terminating")) return;
+    if (view === undefined) return;
     const before = podOutcomes.get(uid);
     const same =
       before?.pod === pod &&

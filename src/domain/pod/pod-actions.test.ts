@@ -16,6 +16,14 @@ const stopApp = (kind: "definitionChanged" | "stateUnknown" | "superseded", id =
   kind: "stopContainers",
   containers: [{ id, name: "app", reason: { kind } }],
 });
+const knownExit = {
+  containerId: "c",
+  exitCode: 0,
+  reason: "Completed",
+  startedWallNs: 1n,
+  finishedWallNs: 2n,
+  restartCount: 0,
+};
 const never = { pod: pod({ restartPolicy: "Never" }) };
 const onFailure = { pod: pod({ restartPolicy: "OnFailure" }) };
 const ready = [sandbox()];
@@ -188,7 +196,7 @@ const ends: readonly (readonly [string, Partial<PodSnapshot>, boolean])[] = [
   ],
   [
     "a Never pod whose containers the runtime forgot is not run again",
-    { ...never, knownExits: new Map([["app", { exitCode: 0, finishedWallMs: 1, restartCount: 0 }]]) },
+    { ...never, knownExits: new Map([["app", knownExit]]) },
     true,
   ],
   [

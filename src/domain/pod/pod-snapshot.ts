@@ -1,5 +1,6 @@
 /** The world as one sync of one pod sees it: read once, then decided upon. Probe verdicts and the progress of init containers will stand here too. */
 import type { Pod } from "../../api/gen/core-v1.ts";
+import type { KnownExit } from "./known-exits.ts";
 import type { Backoffs } from "./restart-backoff.ts";
 import type { PodRuntimeView } from "./runtime-view.ts";
 
@@ -19,10 +20,4 @@ export interface PodSnapshot {
   /** The least attempt the next sandbox may have. */
   readonly sandboxFloor: number;
   readonly cgroupExists: boolean;
-}
-
-export interface KnownExit {
-  readonly exitCode: number;
-  readonly finishedWallMs: number;
-  readonly restartCount: number;
 }

@@ -1,0 +1,41 @@
+/**
+ * Ends of containers that the journal has, for when the runtime has forgotten the container: what cannot be read again. They complete
+ * what is published; they never stand for a container that the runtime still lists.
+ */
+import { CONTAINER_NAME_LABEL, RESTART_COUNT } from "./cri-keys.ts";
+import { newestOf, type PodContainer, type PodRuntimeView } from "./runtime-view.ts";
+
+export interface KnownExit {
+  readonly containerId: string;
+  readonly exitCode: number;
+  readonly reason: string;
+  readonly startedWallNs: bigint;
+  readonly finishedWallNs: bigint;
+  readonly restartCount: number;
+}
+
+export function withKnownExits(view: PodRuntimeView, exits: ReadonlyMap<string, KnownExit>): PodRuntimeView {
+  const forgotten = [...exits].filter(([name]) => newestOf(view, name) === undefined);
+  if (forgotten.length === 0) return view;
+  return { ...view, containers: [...view.containers, ...forgotten.map(([name, exit]) => remembered(name, exit))] };
+}
+
+const remembered = (name: string, exit: KnownExit): PodContainer => ({
+  id: exit.containerId,
+  sandboxId: "",
+  metadata: { name, attempt: exit.restartCount },
+  state: "exited",
+  createdWallNs: exit.startedWallNs,
+  startedWallNs: exit.startedWallNs,
+  finishedWallNs: exit.finishedWallNs,
+  exitCode: exit.exitCode,
+  reason: exit.reason,
+  message: "",
+  image: { image: "" },
+  imageRef: "",
+  imageId: "",
+  labels: { [CONTAINER_NAME_LABEL]: name },
+  annotations: { [RESTART_COUNT]: String(exit.restartCount) },
+  mounts: [],
+  logPath: "",
+});
