@@ -85,6 +85,16 @@ export class OutsideOracle {
     return [...this.#seen.values()].filter((container) => container.uid === uid && container.name === "");
   }
 
+  /** Kills every process of a pod's containers, as the kernel does when memory runs out; the sandbox stays. */
+  killContainers(uid: string): void {
+    const ids = new Set(this.containersOf(uid).map(({ id }) => id));
+    for (const { id, folder } of this.#folders()) {
+      if (!ids.has(id)) continue;
+      for (const pid of read(join(folder, "cgroup.procs")).split("\n").filter(Boolean))
+        process.kill(Number(pid), "SIGKILL");
+    }
+  }
+
   /** UIDs of pods of which something runs. */
   get living(): ReadonlySet<string> {
     this.#look();

@@ -1,6 +1,6 @@
 /** A node of ours under an outside eye: pods come and go through the API server while a test makes the node's life hard. */
 import assert from "node:assert/strict";
-import { SeededRandom } from "../../sim/seeded-random.ts";
+import type { SeededRandom } from "../../sim/seeded-random.ts";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
