@@ -90,8 +90,14 @@ export class OutsideOracle {
     const ids = new Set(this.containersOf(uid).map(({ id }) => id));
     for (const { id, folder } of this.#folders()) {
       if (!ids.has(id)) continue;
-      for (const pid of read(join(folder, "cgroup.procs")).split("\n").filter(Boolean))
-        process.kill(Number(pid), "SIGKILL");
+      for (const pid of read(join(folder, "cgroup.procs")).split("\n").filter(Boolean)) {
+        try {
+          process.kill(Number(pid), "SIGKILL");
+        } catch (error) {
+          // The first process takes the others with it.
+          if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+        }
+      }
     }
   }
 

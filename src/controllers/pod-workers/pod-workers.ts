@@ -264,16 +264,18 @@ export class PodWorkers {
   async #keepRunning(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const { pod } = state;
     if (pod === undefined) return;
-    // What a loop has left in the cell is enough to find that nothing is to be done. Before anything is done the runtime is looked at
-    // anew: what the cell does not show may run all the same.
-    let view = this.#cells.podRuntimeStatus.get(state.uid) ?? emptyView(state.uid);
+    // What a loop has left in the cell is enough to find that nothing is to be done. Before anything is done, or said of a pod that the
+    // cell does not show, the runtime is looked at anew: it may run all the same.
+    const known = this.#cells.podRuntimeStatus.get(state.uid);
+    let looked = known === undefined;
+    let view = known ?? (await this.#cells.look(state.uid, signal));
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       await this.#accept(state, view);
       const plan = computePodActions(await readSnapshot(state, pod, view, this.#ports, this.#settings));
       this.#noteBackoffs(state, plan.backingOff);
       // What is true now is told before the next step, which may take long: a pull, say.
       this.#publish(state);
-      if (plan.completed && round > 0) {
+      if (plan.completed && looked) {
         await this.#advance(state, { kind: "end", why: { kind: "completed" } }, wakeIn);
         return;
       }
@@ -281,7 +283,7 @@ export class PodWorkers {
         wakeIn(Math.min(this.#jittered(RESYNC_MS), ...[...plan.backingOff.values()].map(({ leftMs }) => leftMs)));
         return;
       }
-      if (round > 0) {
+      if (looked) {
         if (!this.#networkReady(state, wakeIn)) return;
         const done = await this.#execute(state, plan.actions, 0, signal);
         if (done.kind === "aborted") return;
@@ -296,6 +298,7 @@ export class PodWorkers {
         }
       }
       view = await this.#cells.look(state.uid, signal);
+      looked = true;
     }
     wakeIn(this.#jittered(RETRY_MS));
   }
