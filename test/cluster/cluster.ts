@@ -26,9 +26,18 @@ import { type ClusterLayout, layoutOf, type NodeLayout } from "./layout.ts";
 import { machineState } from "./leftovers.ts";
 import { withLock } from "./lock.ts";
 import { joinMachine, joinNode, routePods } from "./network.ts";
-import { type Agent, anchor, containerd, importImages, kubeProxy, makeNodeFolders, nodeAgent } from "./node.ts";
+import {
+  type Agent,
+  type AgentOptions,
+  anchor,
+  containerd,
+  importImages,
+  kubeProxy,
+  makeNodeFolders,
+  nodeAgent,
+} from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
-import { isAlive, killHard, launch, pauseHard, sendSignal, startTicks } from "./processes.ts";
+import { endGently, isAlive, killHard, launch, pauseHard, sendSignal, startTicks } from "./processes.ts";
 import { apiStatus, waitReady } from "./ready.ts";
 import { type ClusterRecord, type ComponentRecord, readRecord, writeRecord } from "./record.ts";
 import { takeSlot } from "./slots.ts";
@@ -38,7 +47,7 @@ export interface ClusterOptions {
   /** Left out: a name of its own, and the next `startCluster` ends it once the process that made it is gone. */
   readonly name?: string;
   readonly controlPlane: "none" | "api" | "full";
-  readonly nodes: readonly { readonly agent: Agent }[];
+  readonly nodes: readonly { readonly agent: Agent; readonly options?: AgentOptions }[];
   readonly report?: (line: string) => void;
   /** Gives up: what has started by then is taken down. */
   readonly signal?: AbortSignal;
@@ -51,6 +60,8 @@ export interface Component {
   isAlive(): Promise<boolean>;
   /** SIGKILL, and back when it is gone. */
   kill(): Promise<void>;
+  /** SIGTERM, and back when it is gone. */
+  end(): Promise<void>;
   pause(): Promise<void>;
   resume(): Promise<void>;
   /** Kills it if it lives, starts it as before, and waits until it is ready. */
@@ -86,6 +97,8 @@ export interface Cluster {
   component(name: string): Component;
   /** Answers with stdout; rejects with what kubectl said. */
   kubectl(...args: readonly string[]): Promise<string>;
+  /** Ends the node's agent as a service manager does and starts another, or the same otherwise, in its place and folders. */
+  changeAgent(node: string, agent: Exclude<Agent, "none">, options?: AgentOptions): Promise<void>;
   down(): Promise<void>;
 }
 
@@ -172,14 +185,16 @@ class ClusterBuilder {
 
   async build(images: Images): Promise<void> {
     const [layout, { controlPlane }] = [this.#layout, this.#options];
-    const nodes = this.#options.nodes.map(({ agent }, index) => ({ agent, layout: layout.node(index) }));
+    const nodes = this.#options.nodes.map((node, index) => ({ ...node, layout: layout.node(index) }));
     await this.#network(nodes.map((node) => node.layout));
     await allEnded([
       this.#controlPlane(controlPlane),
       this.#registries(images.registryStorage, nodes.length > 0),
       ...nodes.map((node) => this.#runtime(node.layout, images.archives)),
     ]);
-    if (controlPlane !== "none") await allEnded(nodes.map((node) => this.#agent(node.agent, node.layout)));
+    if (controlPlane !== "none") {
+      await allEnded(nodes.map((node) => this.#agent(node.agent, node.layout, node.options)));
+    }
     this.#options.signal?.throwIfAborted();
     await this.#note({ complete: true });
   }
@@ -228,9 +243,9 @@ class ClusterBuilder {
     await importImages(node, this.#parts, archives);
   }
 
-  async #agent(agent: Agent, node: NodeLayout): Promise<void> {
+  async #agent(agent: Agent, node: NodeLayout, options?: AgentOptions): Promise<void> {
     if (agent === "none") return;
-    await this.#start(await nodeAgent(agent, this.#layout, node, this.#parts), `anchor@${node.name}`);
+    await this.#start(await nodeAgent(agent, this.#layout, node, this.#parts, options), `anchor@${node.name}`);
     await this.#start(await kubeProxy(this.#layout, node, this.#parts), `anchor@${node.name}`);
   }
 
@@ -304,12 +319,37 @@ function open(layout: ClusterLayout, parts: Parts, opened: ClusterRecord): Clust
     },
     kubectl: (...args) =>
       command(parts.path("kubectl"), [`--kubeconfig=${layout.kubeconfig}`, ...args], { limitMs: 120_000 }),
+    async changeAgent(name, agent, options) {
+      const node = nodes.find((one) => one.name === name);
+      const component = handles.find((one) => one.name === `kubelet@${name}`);
+      if (node === undefined || component === undefined) throw new Error(`no agent to change on ${name}`);
+      await component.end();
+      await component.become(await nodeAgent(agent, layout, node, parts, options));
+    },
     down: () => down(opened.name),
   };
 }
 
-function handle(layout: ClusterLayout, cluster: string, started: ComponentRecord): Component {
+interface Handle extends Component {
+  /** Kills it if it lives, starts this program in its place, and waits until it is ready. */
+  become(program: Program): Promise<void>;
+}
+
+function handle(layout: ClusterLayout, cluster: string, started: ComponentRecord): Handle {
   let current = started;
+  const become = (program: Program) =>
+    // Another process may restart another component at this moment, and both note it in the one record.
+    withLock(`record of ${layout.folder}`, async () => {
+      await killHard(current);
+      const record = await readRecord(cluster);
+      if (record === undefined) throw new Error(`there is no cluster ${cluster}`);
+      const held = record.components.find((component) => component.name === current.anchor);
+      if (held === undefined) throw new Error(`${current.name} holds the namespaces of others and cannot be restarted`);
+      current = await launch({ ...current, ...program, anchor: held });
+      const components = record.components.map((component) => (component.name === current.name ? current : component));
+      await writeRecord({ ...record, components });
+      await waitReady(layout, current);
+    });
   return {
     name: started.name,
     get pid() {
@@ -318,23 +358,10 @@ function handle(layout: ClusterLayout, cluster: string, started: ComponentRecord
     logFile: started.logFile,
     isAlive: () => isAlive(current),
     kill: () => killHard(current),
+    end: () => endGently(current),
     pause: () => pauseHard(current),
     resume: () => sendSignal(current, "SIGCONT"),
-    restart: () =>
-      // Another process may restart another component at this moment, and both note it in the one record.
-      withLock(`record of ${layout.folder}`, async () => {
-        await killHard(current);
-        const record = await readRecord(cluster);
-        if (record === undefined) throw new Error(`there is no cluster ${cluster}`);
-        const held = record.components.find((component) => component.name === current.anchor);
-        if (held === undefined)
-          throw new Error(`${current.name} holds the namespaces of others and cannot be restarted`);
-        current = await launch({ ...current, anchor: held });
-        const components = record.components.map((component) =>
-          component.name === current.name ? current : component,
-        );
-        await writeRecord({ ...record, components });
-        await waitReady(layout, current);
-      }),
+    restart: () => become(current),
+    become,
   };
 }

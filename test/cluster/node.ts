@@ -122,12 +122,21 @@ state = "/run/containerd"
 `;
 }
 
+/** How an agent is started otherwise than usual. */
+export interface AgentOptions {
+  /** Without an API server. */
+  readonly standalone?: boolean;
+  /** Fields of the configuration file, over the usual ones. */
+  readonly configuration?: Readonly<Record<string, unknown>>;
+}
+
 /** The node agent: both take the same command line and the same configuration file. */
 export async function nodeAgent(
   agent: Exclude<Agent, "none">,
   layout: ClusterLayout,
   node: NodeLayout,
   parts: Parts,
+  { standalone = false, configuration = {} }: AgentOptions = {},
 ): Promise<Program> {
   const user = `system:node:${node.name}`;
   const client = await issueClientCertificate(layout, `kubelet-${node.name}`, { user, groups: ["system:nodes"] });
@@ -135,11 +144,13 @@ export async function nodeAgent(
   const resolvConf = join(node.folder, "resolv.conf");
   await writeFile(resolvConf, `nameserver ${SERVICE_DNS}\n`);
   const config = join(node.folder, "kubelet.json");
-  await writeFile(config, JSON.stringify(kubeletConfiguration(layout, node, resolvConf), undefined, 2));
+  const usual = kubeletConfiguration(layout, node, resolvConf);
+  const stated = { ...usual, ...(standalone ? WITHOUT_API : {}), ...configuration };
+  await writeFile(config, JSON.stringify(stated, undefined, 2));
   const program = { go: [parts.path("kubelet")], deckhand: [process.execPath, DECKHAND_MAIN, "kubelet"] }[agent];
   const flags = [
     `--config=${config}`,
-    `--kubeconfig=${node.kubeconfig}`,
+    ...(standalone ? [] : [`--kubeconfig=${node.kubeconfig}`]),
     `--node-ip=${node.address}`,
     `--hostname-override=${node.name}`,
   ];
@@ -150,7 +161,13 @@ export async function nodeAgent(
 
 const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");
 
-function kubeletConfiguration(layout: ClusterLayout, node: NodeLayout, resolvConf: string): unknown {
+/** Nobody can be asked who a caller is. */
+const WITHOUT_API = {
+  authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+  authorization: { mode: "AlwaysAllow" },
+};
+
+function kubeletConfiguration(layout: ClusterLayout, node: NodeLayout, resolvConf: string): object {
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     kind: "KubeletConfiguration",

@@ -104,3 +104,9 @@ export async function killHard(component: ComponentRecord): Promise<void> {
   await sendSignal(component, "SIGKILL");
   await waitUntil(`${component.name} to be gone`, 10_000, async () => !(await isAlive(component)), 10);
 }
+
+/** SIGTERM, and back when the process is gone. */
+export async function endGently(component: ComponentRecord): Promise<void> {
+  await sendSignal(component, "SIGTERM");
+  await waitUntil(`${component.name} to end`, 30_000, async () => !(await isAlive(component)), 10);
+}

@@ -217,7 +217,7 @@ test("down fails with a list of what it could not take down, and does not reach 
 
 test("a part that cannot start is named with the end of its log, and what had started is taken down", async () => {
   await assert.rejects(
-    startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand" }] }),
+    startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand", options: { configuration: { maxPods: -1 } } }] }),
     /kubelet@n1 ended before it was ready\n/,
   );
 });

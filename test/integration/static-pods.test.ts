@@ -1,156 +1,162 @@
-/** A manifest read by us and by a real API server: the same defaults, the same refusals. */
+/** Static pods on a real node: from files and from a URL, with mirrors, without an API server, and in spite of it. */
 import assert from "node:assert/strict";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { createServer, type Server } from "node:http";
 import { after, before, describe, test } from "node:test";
-import type { Pod } from "../../src/api/gen/core-v1.ts";
-import { parseManifest } from "../../src/controllers/pod-sources/parse-manifest.ts";
-import { decodePod } from "../../src/domain/pod/decode-pod.ts";
-import { defaultPod } from "../../src/domain/pod/static-pod-defaults.ts";
-import { podErrors } from "../../src/domain/pod/static-pod-validation.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
-import { badManifests, goodManifests } from "../support/pod-manifests.ts";
-import { rawApi } from "../support/raw-api.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE } from "../../src/domain/pod/pod-identity.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
+import { auditOf } from "../support/audit.ts";
+import { StaticWorld, staticManifest, staticUid } from "../support/static-world.ts";
+import { NODE, NODE_USER } from "../support/survival-world.ts";
 
-const PODS = "/api/v1/namespaces/default/pods?dryRun=All";
-
-function read(manifest: unknown): Pod {
-  const decoded = decodePod(manifest);
-  assert.equal(decoded.kind, "ok", decoded.kind === "refused" ? decoded.reason : "");
-  return defaultPod(decoded.value);
-}
-
-/** What plugins of the API server add, which has nothing to do with defaults. */
-const addedByPlugins = ["priority", "preemptionPolicy", "serviceAccount", "serviceAccountName", "tolerations"];
-
-const isEmpty = (value: unknown): boolean =>
-  value === undefined ||
-  value === "" ||
-  value === 0 ||
-  value === false ||
-  (Array.isArray(value) && value.length === 0) ||
-  (typeof value === "object" && value !== null && Object.keys(value).length === 0);
-
-/** Where two specs differ. A field one side leaves out must be empty on the other. */
-function differences(ours: unknown, theirs: unknown, path: string): readonly string[] {
-  const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
-  if (isObject(ours) && isObject(theirs) && Array.isArray(ours) === Array.isArray(theirs)) {
-    const keys = new Set([...Object.keys(ours), ...Object.keys(theirs)]);
-    return [...keys].flatMap((key) => differences(ours[key], theirs[key], `${path}.${key}`));
-  }
-  if (ours === theirs || (isEmpty(ours) && theirs === undefined)) return [];
-  return [`${path}: ours ${JSON.stringify(ours)}, the server's ${JSON.stringify(theirs)}`];
-}
-
-/** Scalars of which YAML's versions think differently. */
-const scalars = `
-  - 0644
-  - 0o644
-  - 0x1F
-  - 0b101
-  - 1_000
-  - 1e3
-  - 1.5
-  - .5
-  - +1
-  - -0
-  - 08
-  - 0755.5
-  - 12:30
-  - 12:30:45
-  - 2026-01-01
-  - 2026-01-01T00:00:00Z
-  - yes
-  - No
-  - on
-  - OFF
-  - y
-  - n
-  - Y
-  - True
-  - ~
-  - null
-  - Null
-  - ""
-  - "0644"
-  - '0x1'
-  - 1.2.3
-  - 100m
-  - 1Gi
-  - <<
-  - "=": x
-  - !!str 12
-  - |
-    text
-    more
-  - >-
-    folded
-    text
-  - {a: 1, b: [2, 3]}
-  - [x, "y: z"]
-`;
-
-describe("a manifest, read by us and by the API server", () => {
-  let cluster: Cluster;
-  let api: Awaited<ReturnType<typeof rawApi>>;
+describe("static pods on a node of ours", () => {
+  let world: StaticWorld;
+  let server: Server | undefined;
 
   before(async () => {
-    cluster = await startCluster({ controlPlane: "api", nodes: [] });
-    api = await rawApi(cluster);
-    const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "default" } };
-    assert.equal((await api("POST", "/api/v1/namespaces/default/serviceaccounts", account)).status, 201);
+    world = await StaticWorld.start();
   });
 
   after(async () => {
-    await cluster.down();
+    server?.close();
+    await world.down();
   });
 
-  test("[4.4] YAML is read as the Go tools read it, scalar by scalar", async () => {
-    const text = `apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  x:${scalars.replaceAll("\n", "\n  ")}\n---\nother: document\n`;
-    const folder = await mkdtemp(join(tmpdir(), "yaml-"));
-    try {
-      const file = join(folder, "pod.yaml");
-      await writeFile(file, text.replace(/---[^]*$/, ""));
-      const flags = ["--dry-run=client", "--validate=false", "-o", "json"];
-      const theirs = JSON.parse(await cluster.kubectl("create", "-f", file, ...flags)) as { spec: { x: unknown } };
-      const ours = parseManifest(new TextEncoder().encode(text));
-      // By way of JSON, which has one zero.
-      const read = JSON.parse(JSON.stringify(ours.kind === "ok" ? ours.value : ours)) as typeof theirs;
-      assert.deepEqual(read.spec.x, theirs.spec.x);
-    } finally {
-      await rm(folder, { recursive: true });
-    }
+  const nothingDoubledOrLost = () => {
+    assert.deepEqual(world.oracle.verdict().doubled, []);
+    assert.deepEqual(world.oracle.verdict().lost, []);
+  };
+  const runs = (uid: string) => waitUntil(`${uid} to run`, 60_000, () => Promise.resolve(world.oracle.living.has(uid)));
+  const ends = (uid: string) =>
+    waitUntil(`${uid} to end`, 60_000, () => Promise.resolve(!world.oracle.living.has(uid)));
+
+  test("[4.4] [4.8] [11.13] one that is added runs, and its mirror shows it with its hash, its owner and its status", async () => {
+    await world.put("web.yaml", staticManifest("web"));
+    const mirror = await world.ready("web", 1);
+    const { annotations = {}, ownerReferences, uid } = mirror.metadata ?? {};
+    assert.equal(annotations[CONFIG_MIRROR], annotations[CONFIG_HASH]);
+    assert.equal(annotations[CONFIG_SOURCE], "file");
+    assert.match(annotations[CONFIG_SEEN] ?? "", /^\d{4}-\d\d-\d\dT/);
+    assert.notEqual(uid, staticUid(mirror));
+    const [owner] = ownerReferences ?? [];
+    assert.deepEqual([owner?.kind, owner?.name, owner?.controller], ["Node", NODE, true]);
+    const [container] = world.oracle.containersOf(staticUid(mirror));
+    const [status] = mirror.status?.containerStatuses ?? [];
+    assert.equal(status?.containerID, `containerd://${container?.id}`);
+    assert.equal(mirror.status?.phase, "Running");
   });
 
-  test("[4.4] manifests have the defaults the API server gives them, field by field", async (t) => {
-    t.diagnostic(`${goodManifests.length} manifests`);
-    assert.ok(goodManifests.length >= 30);
-    const found: string[] = [];
-    for (const [name, manifest] of goodManifests) {
-      const { status, body } = await api("POST", PODS, manifest);
-      assert.equal(status, 201, `${name}: ${JSON.stringify(body)}`);
-      const ours = Object.entries(read(manifest).spec ?? {}).filter(([field]) => !addedByPlugins.includes(field));
-      const theirs = Object.entries((body as Pod).spec ?? {}).filter(([field]) => !addedByPlugins.includes(field));
-      found.push(...differences(Object.fromEntries(ours), Object.fromEntries(theirs), name));
-      assert.deepEqual(podErrors(read(manifest)), [], `${name}: we refuse what the server takes`);
+  test("[4.8] a mirror deleted by hand comes back, and the containers are not touched", async () => {
+    const before = await world.ready("web");
+    for (let round = 0; round < 3; round += 1) {
+      const { uid } = await world.ready("web").then(({ metadata }) => ({ uid: metadata?.uid }));
+      await world.deleteMirror("web");
+      await world.mirrorThat("web", "to be another", ({ metadata }) => metadata?.uid !== uid);
     }
-    assert.deepEqual(found, []);
+    const now = await world.ready("web");
+    assert.equal(staticUid(now), staticUid(before));
+    assert.deepEqual(now.status?.containerStatuses, before.status?.containerStatuses);
+    assert.equal(world.oracle.containersOf(staticUid(now)).length, 1);
+    nothingDoubledOrLost();
   });
 
-  test("[4.4] bad manifests are refused with the API server's own words", async (t) => {
-    t.diagnostic(`${badManifests.length} manifests`);
-    const found: string[] = [];
-    for (const [name, manifest] of badManifests) {
-      const { status, body } = await api("POST", PODS, manifest);
-      assert.equal(status, 422, `${name}: ${JSON.stringify(body)}`);
-      const { details } = body as { details: { causes: readonly { field: string; message: string }[] } };
-      const theirs = details.causes.map(({ field, message }) => `${field}: ${message}`).toSorted();
-      const ours = podErrors(read(manifest)).toSorted();
-      if (JSON.stringify(ours) !== JSON.stringify(theirs)) {
-        found.push(`${name}\n    ours:   ${ours.join("\n            ")}\n    theirs: ${theirs.join("\n            ")}`);
-      }
-    }
-    assert.equal(found.length, 0, `\n  ${found.join("\n  ")}`);
+  test("[11.13] a container that dies is restarted, and the mirror's status follows", async () => {
+    await world.put("mortal.yaml", staticManifest("mortal"));
+    const uid = staticUid(await world.ready("mortal"));
+    world.oracle.mayEnd(uid);
+    world.oracle.killContainers(uid);
+    const mirror = await world.mirrorThat("mortal", "to show the restart", ({ status }) => {
+      const [container] = status?.containerStatuses ?? [];
+      return container?.restartCount === 1 && container.ready;
+    });
+    assert.equal(mirror.status?.containerStatuses?.[0]?.lastState?.terminated?.exitCode, 137);
+    assert.equal(world.oracle.containersOf(uid).length, 2);
+  });
+
+  test("[6.8] [4.5] an edit and its taking back: another UID and the first again, one after the other", async () => {
+    const first = staticUid(await world.ready("web", 1));
+    world.oracle.mayEnd(first);
+    await world.put("web.yaml", staticManifest("web", 2));
+    const second = staticUid(await world.ready("web", 2));
+    world.oracle.mayEnd(second);
+    assert.notEqual(second, first);
+    await ends(first);
+    await world.put("web.yaml", staticManifest("web", 1));
+    assert.equal(staticUid(await world.ready("web", 1)), first, "the same manifest has the same UID");
+    await ends(second);
+    const [one, again] = world.oracle.containersOf(first);
+    const [other] = world.oracle.containersOf(second);
+    const spans = [one, other, again].map((container) => [container?.firstSeenMs ?? 0, container?.lastAliveMs ?? 0]);
+    const order = spans.flat();
+    assert.deepEqual(order, order.toSorted(), "each ended before the next began");
+    assert.deepEqual(world.oracle.verdict().doubled, []);
+  });
+
+  test("[4.4] one whose file is removed ends, and its mirror goes", async () => {
+    const uid = staticUid(await world.ready("web"));
+    world.oracle.mayEnd(uid);
+    await world.take("web.yaml");
+    await ends(uid);
+    await waitUntil("the mirror to go", 60_000, async () => (await world.mirror("web")) === undefined);
+    nothingDoubledOrLost();
+  });
+
+  test("[4.6] those of a URL run beside those of the folder, with the headers that were asked for", async () => {
+    const headers: (string | string[] | undefined)[] = [];
+    server = createServer((request, response) => {
+      headers.push(request.headers["x-node"]);
+      const items = [staticManifest("served"), staticManifest("served-too")];
+      response.end(JSON.stringify({ apiVersion: "v1", kind: "PodList", items }));
+    });
+    const { machineAddress } = world.cluster.layout;
+    await new Promise<void>((resolve) => server?.listen(0, machineAddress, resolve));
+    const address = server.address();
+    const port = address !== null && typeof address === "object" ? address.port : 0;
+    await world.cluster.changeAgent(NODE, "deckhand", {
+      configuration: {
+        staticPodURL: `http://${machineAddress}:${port}/pods`,
+        staticPodURLHeader: { "X-Node": [NODE] },
+        httpCheckFrequency: "1s",
+      },
+    });
+    const mirrors = [await world.ready("served"), await world.ready("served-too")];
+    for (const { metadata } of mirrors) assert.equal(metadata?.annotations?.[CONFIG_SOURCE], "http");
+    assert.ok(headers.length > 0 && headers.every((header) => header === NODE));
+    const mortal = staticUid(await world.ready("mortal"));
+    assert.equal(world.oracle.containersOf(mortal).length, 2, "what ran before goes on");
+    for (const mirror of mirrors) world.oracle.mayEnd(staticUid(mirror));
+    await world.cluster.changeAgent(NODE, "deckhand");
+    for (const mirror of mirrors) await ends(staticUid(mirror));
+    nothingDoubledOrLost();
+  });
+
+  test("[1.12] without a kubeconfig static pods run, and nothing is said to any API server", async () => {
+    const mortal = staticUid(await world.ready("mortal"));
+    await world.cluster.changeAgent(NODE, "deckhand", { standalone: true });
+    const said = (await auditOf(world.cluster, NODE_USER)).length;
+    await world.put("alone.yaml", staticManifest("alone", 1, { uid: "0a1b2c3d-0000-4000-8000-000000000001" }));
+    await runs("0a1b2c3d-0000-4000-8000-000000000001");
+    await pause(2_000);
+    assert.equal((await auditOf(world.cluster, NODE_USER)).length, said);
+    assert.equal(await world.mirror("alone"), undefined);
+    assert.equal(world.oracle.containersOf(mortal).length, 2, "what ran before goes on");
+    nothingDoubledOrLost();
+    await world.cluster.changeAgent(NODE, "deckhand");
+    await world.ready("alone");
+    assert.equal(world.oracle.containersOf("0a1b2c3d-0000-4000-8000-000000000001").length, 1);
+    nothingDoubledOrLost();
+  });
+
+  test("[1.11] [1.24] [4.10] started without its API server, the agent runs static pods; the mirrors come with the server", async () => {
+    await world.cluster.component(`kubelet@${NODE}`).end();
+    await world.cluster.component("kube-apiserver").kill();
+    const uid = "0a1b2c3d-0000-4000-8000-000000000002";
+    await world.put("early.yaml", staticManifest("early", 1, { uid }));
+    await world.cluster.component(`kubelet@${NODE}`).restart();
+    await runs(uid);
+    nothingDoubledOrLost();
+    await world.cluster.component("kube-apiserver").restart();
+    await world.ready("early");
+    assert.equal(world.oracle.containersOf(uid).length, 1);
+    nothingDoubledOrLost();
   });
 });

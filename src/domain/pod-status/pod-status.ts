@@ -112,17 +112,15 @@ function addresses({ pod, view, previous, hostIps }: PodStatusInputs): Partial<P
   return { ...host, ...(first === undefined ? {} : { podIP: first, podIPs: ips.map((ip) => ({ ip })) }) };
 }
 
-function foreignFields(previous: PodStatus): Partial<PodStatus> {
-  const {
-    resourceClaimStatuses,
-    extendedResourceClaimStatus,
-    nominatedNodeName,
-    nodeAllocatableResourceClaimStatuses,
-  } = previous;
-  return {
-    ...(resourceClaimStatuses === undefined ? {} : { resourceClaimStatuses }),
-    ...(extendedResourceClaimStatus === undefined ? {} : { extendedResourceClaimStatus }),
-    ...(nominatedNodeName === undefined ? {} : { nominatedNodeName }),
-    ...(nodeAllocatableResourceClaimStatuses === undefined ? {} : { nodeAllocatableResourceClaimStatuses }),
-  };
-}
+/** What others write, and what of a resize a kubelet before us has written: kept as it is. */
+const KEPT = [
+  "resourceClaimStatuses",
+  "extendedResourceClaimStatus",
+  "nominatedNodeName",
+  "nodeAllocatableResourceClaimStatuses",
+  "resources",
+  "allocatedResources",
+] as const satisfies readonly (keyof PodStatus)[];
+
+const foreignFields = (previous: PodStatus): Partial<PodStatus> =>
+  Object.fromEntries(KEPT.filter((field) => previous[field] !== undefined).map((field) => [field, previous[field]]));

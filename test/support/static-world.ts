@@ -1,0 +1,109 @@
+/** A node of ours with a folder of manifests, its mirrors at the API server, and an outside eye upon its containers. */
+import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { CONFIG_HASH } from "../../src/domain/pod/pod-identity.ts";
+import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import { OutsideOracle } from "./outside-oracle.ts";
+import { rawApi } from "./raw-api.ts";
+import { LASTING, NODE } from "./survival-world.ts";
+
+export interface StaticManifest {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Readonly<Record<string, unknown>> & { readonly name: string };
+  readonly spec: Readonly<Record<string, unknown>>;
+}
+
+/** `edition` is said to the container too, so that each has another definition. */
+export const staticManifest = (name: string, edition = 1, metadata: object = {}): StaticManifest => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, namespace: "kube-system", labels: { edition: String(edition) }, ...metadata },
+  spec: {
+    terminationGracePeriodSeconds: 5,
+    containers: [{ name: "app", image: BUSYBOX_IMAGE, command: [...LASTING, `edition-${edition}`] }],
+  },
+});
+
+export class StaticWorld {
+  readonly cluster: Cluster;
+  readonly oracle: OutsideOracle;
+  readonly folder: string;
+  readonly #api: Awaited<ReturnType<typeof rawApi>>;
+
+  private constructor(cluster: Cluster, oracle: OutsideOracle, api: Awaited<ReturnType<typeof rawApi>>) {
+    this.cluster = cluster;
+    this.oracle = oracle;
+    this.#api = api;
+    this.folder = join(cluster.layout.node(0).folder, "manifests");
+  }
+
+  static async start(): Promise<StaticWorld> {
+    const cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand" }] });
+    try {
+      const world = new StaticWorld(cluster, await OutsideOracle.start(cluster, NODE), await rawApi(cluster));
+      await mkdir(world.folder, { recursive: true });
+      return world;
+    } catch (error) {
+      await cluster.down();
+      throw error;
+    }
+  }
+
+  async down(): Promise<void> {
+    this.oracle.stop();
+    await this.cluster.down();
+  }
+
+  /** As a careful operator does it: whole or not at all. */
+  async put(file: string, manifest: StaticManifest): Promise<void> {
+    const scratch = join(this.folder, `.${file}.new`);
+    await writeFile(scratch, JSON.stringify(manifest));
+    await rename(scratch, join(this.folder, file));
+  }
+
+  async take(file: string): Promise<void> {
+    await rm(join(this.folder, file));
+  }
+
+  async mirrors(): Promise<readonly Pod[]> {
+    const { body } = await this.#api("GET", "/api/v1/namespaces/kube-system/pods");
+    return (body as { readonly items: readonly Pod[] }).items;
+  }
+
+  async mirror(name: string): Promise<Pod | undefined> {
+    return (await this.mirrors()).find(({ metadata }) => metadata?.name === `${name}-${NODE}`);
+  }
+
+  async deleteMirror(name: string): Promise<void> {
+    await this.#api("DELETE", `/api/v1/namespaces/kube-system/pods/${name}-${NODE}?gracePeriodSeconds=0`);
+  }
+
+  /** The mirror, once it is as asked for. */
+  async mirrorThat(name: string, what: string, is: (mirror: Pod) => boolean): Promise<Pod> {
+    let found: Pod | undefined;
+    await waitUntil(`the mirror of ${name} ${what}`, 60_000, async () => {
+      found = await this.mirror(name);
+      if (found === undefined || !is(found)) throw new Error(JSON.stringify(found));
+      return true;
+    });
+    if (found === undefined) throw new Error("no mirror");
+    return found;
+  }
+
+  ready(name: string, edition?: number): Promise<Pod> {
+    return this.mirrorThat(name, `to be Ready in edition ${edition}`, ({ metadata, status }) => {
+      if (edition !== undefined && metadata?.labels?.["edition"] !== String(edition)) return false;
+      return isReady(status?.conditions);
+    });
+  }
+}
+
+const isReady = (conditions: NonNullable<Pod["status"]>["conditions"]) =>
+  (conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");
+
+/** Of the static pod, not of its mirror. */
+export const staticUid = (mirror: Pod | undefined): string => mirror?.metadata?.annotations?.[CONFIG_HASH] ?? "";

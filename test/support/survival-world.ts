@@ -1,0 +1,164 @@
+/** A node of ours under an outside eye: pods come and go through the API server while a test makes the node's life hard. */
+import assert from "node:assert/strict";
+import type { SeededRandom } from "../../sim/seeded-random.ts";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
+import { auditOf, podDeletions, readyFlips } from "./audit.ts";
+import { OutsideOracle } from "./outside-oracle.ts";
+import { rawApi } from "./raw-api.ts";
+
+export const NODE = "n1";
+export const NODE_USER = `system:node:${NODE}`;
+/** Ends at once when told to, so that what lasts is the kubelet's part. */
+export const LASTING = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1; done"] as const;
+
+export const lastingPod = (name: string, more: Partial<NonNullable<Pod["spec"]>> = {}): Pod => ({
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name, namespace: "default" },
+  spec: {
+    nodeName: NODE,
+    automountServiceAccountToken: false,
+    terminationGracePeriodSeconds: 5,
+    containers: [{ name: "app", image: BUSYBOX_IMAGE, command: [...LASTING] }],
+    ...more,
+  },
+});
+
+interface LivingPod {
+  readonly name: string;
+  readonly uid: string;
+}
+
+export class SurvivalWorld {
+  readonly cluster: Cluster;
+  readonly oracle: OutsideOracle;
+  readonly #api: Awaited<ReturnType<typeof rawApi>>;
+  readonly #wanted = new Map<string, LivingPod>();
+  readonly #endedMs = new Map<string, number>();
+  #made = 0;
+
+  private constructor(cluster: Cluster, oracle: OutsideOracle, api: Awaited<ReturnType<typeof rawApi>>) {
+    this.cluster = cluster;
+    this.oracle = oracle;
+    this.#api = api;
+  }
+
+  static async start(): Promise<SurvivalWorld> {
+    const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand" }] });
+    try {
+      return new SurvivalWorld(cluster, await OutsideOracle.start(cluster, NODE), await rawApi(cluster));
+    } catch (error) {
+      await cluster.down();
+      throw error;
+    }
+  }
+
+  async down(): Promise<void> {
+    this.oracle.stop();
+    await this.cluster.down();
+  }
+
+  get wanted(): readonly LivingPod[] {
+    return [...this.#wanted.values()];
+  }
+
+  async create(): Promise<LivingPod> {
+    this.#made += 1;
+    const { status, body } = await this.#api(
+      "POST",
+      "/api/v1/namespaces/default/pods",
+      lastingPod(`churn-${this.#made}`),
+    );
+    assert.equal(status, 201, JSON.stringify(body));
+    const { name = "", uid = "" } = (body as Pod).metadata ?? {};
+    this.#wanted.set(uid, { name, uid });
+    return { name, uid };
+  }
+
+  async delete({ name, uid }: LivingPod): Promise<void> {
+    this.oracle.mayEnd(uid);
+    this.#endedMs.set(name, Date.now());
+    this.#wanted.delete(uid);
+    const { status, body } = await this.#api("DELETE", `/api/v1/namespaces/default/pods/${name}`);
+    assert.ok(status === 200 || status === 202, JSON.stringify(body));
+  }
+
+  async pods(): Promise<readonly Pod[]> {
+    const { body } = await this.#api("GET", "/api/v1/namespaces/default/pods");
+    return (body as { readonly items: readonly Pod[] }).items;
+  }
+
+  /** One pod goes and one comes, every second, until `done`. */
+  async churn(random: SeededRandom, done: AbortSignal): Promise<number> {
+    let changes = 0;
+    while (!done.aborted) {
+      const victim = this.wanted[Math.floor(random.fraction() * this.wanted.length)];
+      if (victim !== undefined) await this.delete(victim);
+      await this.create();
+      changes += 1;
+      await pause(1_000);
+    }
+    return changes;
+  }
+
+  /** Every wanted pod is Ready and runs, every other is gone, from the API server and from the machine. */
+  async settled(limitMs = 120_000): Promise<void> {
+    await waitUntil(
+      "every wanted pod to be Ready and every other to be gone",
+      limitMs,
+      async () => {
+        const trouble = await this.#unsettled();
+        if (trouble !== undefined) throw new Error(trouble);
+        return true;
+      },
+      500,
+    );
+  }
+
+  async #unsettled(): Promise<string | undefined> {
+    const living = this.oracle.living;
+    const listed = new Map((await this.pods()).map((pod) => [pod.metadata?.uid ?? "", pod]));
+    for (const { uid, name } of this.wanted) {
+      const ready = listed.get(uid)?.status?.conditions?.find(({ type }) => type === "Ready")?.status;
+      if (ready !== "True") return `${name} is not Ready: ${JSON.stringify(listed.get(uid)?.status)}`;
+      if (!living.has(uid)) return `${name} does not run`;
+    }
+    for (const [uid, pod] of listed) if (!this.#wanted.has(uid)) return `${pod.metadata?.name} is still listed`;
+    for (const uid of living) if (!this.#wanted.has(uid)) return `${uid} still runs`;
+    return undefined;
+  }
+
+  /** What must be empty, whatever happened. */
+  async faults(): Promise<Readonly<Record<string, readonly string[]>>> {
+    const entries = await auditOf(this.cluster, NODE_USER);
+    const restartCounts = (await this.pods()).flatMap(({ metadata, status }) =>
+      (status?.containerStatuses ?? [])
+        .filter(({ restartCount }) => restartCount > 0)
+        .map(({ name, restartCount }) => `${metadata?.name}/${name}: ${restartCount}`),
+    );
+    return {
+      ...this.oracle.verdict(),
+      flips: readyFlips(entries, (name) => this.#endedMs.get(name)),
+      restartCounts,
+      deletedWhileAlive: podDeletions(entries)
+        .filter(({ uid, atMs }) =>
+          [...this.oracle.containersOf(uid), ...this.oracle.sandboxesOf(uid)].some(
+            ({ lastAliveMs }) => lastAliveMs > atMs,
+          ),
+        )
+        .map(({ uid, name }) => `${name} ${uid}`),
+    };
+  }
+}
+
+export const NO_FAULTS = {
+  doubled: [],
+  lost: [],
+  restarted: [],
+  flips: [],
+  restartCounts: [],
+  deletedWhileAlive: [],
+} as const;
