@@ -51,7 +51,7 @@ function withOneAddress(status: Pod["status"]): Pod["status"] {
 export function withKeptPodStatus(before: Stored, status: JsonObject | undefined): JsonObject | undefined {
   const { qosClass, observedGeneration, conditions = [] } = asPod(before).status ?? {};
   const generations = new Map(conditions.map((condition) => [condition.type, condition.observedGeneration]));
-  const sent = withOneAddress(status as Pod["status"]);
+  const sent = withOneAddress(status);
   return {
     ...(qosClass !== undefined && { qosClass }),
     ...(observedGeneration !== undefined && { observedGeneration }),
