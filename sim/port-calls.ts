@@ -198,6 +198,8 @@ class CallUnderWay<T> implements Pending {
   /** "lost": the request reaches nobody. */
   #stage: "request" | "effect" | "lost" = "request";
   #open = true;
+  /** The effect is over, so nobody has to be told that nobody waits for it. */
+  #isDone = false;
 
   constructor(
     calls: PortCalls,
@@ -270,6 +272,7 @@ class CallUnderWay<T> implements Pending {
   }
 
   #done(outcome: Outcome<T>): void {
+    this.#isDone = true;
     const fault = this.#fault;
     if (!this.#open || fault?.kind === "hang") return;
     if (fault?.kind === "crash") this.#crash();
@@ -307,6 +310,6 @@ class CallUnderWay<T> implements Pending {
     this.#pending.delete(this);
     this.#caller.removeEventListener("abort", this.#onAbort);
     this.#calls.say(this.#call, word);
-    this.#server.abort(NOBODY_WAITS);
+    if (!this.#isDone) this.#server.abort(NOBODY_WAITS);
   }
 }

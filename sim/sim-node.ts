@@ -9,7 +9,6 @@ import type { Cgroups } from "../src/ports/cgroups.ts";
 import type { HostFiles } from "../src/ports/host-files.ts";
 import type { Log } from "../src/ports/log.ts";
 import type { Machine } from "../src/ports/machine.ts";
-import { diskLogs } from "./disk-logs.ts";
 import type { FakeApiServer } from "./fake-api-server/fake-api-server.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
 import { FakeFiles } from "./fake-files.ts";
@@ -22,6 +21,7 @@ import type { Life, PortCalls } from "./port-calls.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { Trace } from "./trace.ts";
 import type { VirtualClock } from "./virtual-clock.ts";
+import { diskLogs, install } from "./world-files.ts";
 import { behindLife } from "./wrap-port.ts";
 
 /** What a world runs on its nodes: `compose` with its options, or something smaller. */
@@ -71,6 +71,12 @@ const MACHINE_CALLS: readonly (keyof Machine)[] = [
   "lookup",
 ];
 
+/** What every machine comes with and an agent reads. */
+const FIRST_FILES: Readonly<Record<string, string>> = {
+  "/etc/resolv.conf": "nameserver 198.18.255.53\nsearch example\n",
+  "/etc/hosts": "127.0.0.1 localhost\n",
+};
+
 interface Running {
   readonly life: Life;
   readonly shutdown: AbortController;
@@ -93,6 +99,7 @@ export class SimNode {
     this.name = name;
     this.#around = around;
     this.files = new FakeFiles({ clock });
+    for (const [path, text] of Object.entries(FIRST_FILES)) install(this.files, path, text);
     this.cgroups = new FakeCgroups({ onKill: (pid) => this.runtime.killProcess(pid) });
     this.machine = new FakeMachine(name);
     const options = { clock, trace, name, logs: diskLogs(this.files), processes: inCgroups(this.cgroups) };
@@ -157,6 +164,12 @@ export class SimNode {
     };
   }
 
+  /** Somebody who is not the agent writes a file, such as a manifest. */
+  async writeFile(path: string, text: string): Promise<void> {
+    this.files.makeFolder(path.slice(0, path.lastIndexOf("/")), 0o755);
+    await this.files.port.writeAtomically(path, new TextEncoder().encode(text), 0o644);
+  }
+
   /** Asks the agent to end; resolves when it has. Time must go on for it. */
   async stop(): Promise<void> {
     const running = this.#running;
@@ -177,7 +190,7 @@ export class SimNode {
   #ports(life: Life): KubeletPorts {
     const { random, api, http, logOf } = this.#around;
     const identity = { kind: "node", name: this.name } as const;
-    const cgroups = behindLife(life, "cgroups", this.cgroups, CGROUP_CALLS as readonly (keyof FakeCgroups & string)[]);
+    const cgroups = behindLife<Cgroups>(life, "cgroups", this.cgroups, CGROUP_CALLS);
     const { runtime, images } = this.runtime.connect(life);
     const connect = () => api.connect(life, identity);
     return {

@@ -29,7 +29,7 @@ export interface WorldOptions {
 }
 
 /** Whose calls are the scenario's own. */
-export const USER = "user";
+const USER = "user";
 
 const SILENT: Log = { info: () => {}, error: () => {} };
 

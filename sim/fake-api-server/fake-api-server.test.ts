@@ -19,7 +19,8 @@ for (const [name, latencyMs] of [
     const spread = latencyMs > 0 ? { latencyMs: () => random.fraction() * latencyMs } : {};
     const calls = new PortCalls({ clock, trace: new Trace(), random: random.split("calls"), ...spread });
     const server = new FakeApiServer({ clock, random: random.split("api") });
-    const api = new DemandDriver(clock).drive(server.connect(calls.begin("contract", 1)));
+    const driver = new DemandDriver(clock);
+    const api = driver.drive(server.connect(calls.begin("contract", 1)));
     return {
       api,
       namespace: async () => {
@@ -28,6 +29,7 @@ for (const [name, latencyMs] of [
         await api.create(serviceAccounts, { metadata: { namespace, name: "default" } }, forever);
         return namespace;
       },
+      asNode: async (name) => driver.drive(server.connect(calls.begin(name, 1), { kind: "node", name })),
       forgetHistory: async () => server.forgetHistory(),
       close: async () => {},
     };

@@ -85,8 +85,6 @@ export function kindOf(resource: Resource<ApiObject>): Kind {
   return kind;
 }
 
-export const allKinds = (): Iterable<Kind> => KINDS.values();
-
 /** "spec.nodeName" of an object; empty where there is none, as selectors see it. */
 export function fieldAt(object: Stored, path: string): string {
   let value: unknown = object;

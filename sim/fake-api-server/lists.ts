@@ -57,7 +57,7 @@ export class Lists {
     if (resourceVersion !== undefined && Number(resourceVersion) > this.#store.version)
       throw new Refusal(504, "Timeout", `Too large resource version: ${resourceVersion}`);
     const selector = selectorOf(kind, selection);
-    const items = this.#store.all(kind).filter((object) => selector.fits(object));
+    const items = this.#store.all(kind, selector.fits);
     return { items, resourceVersion: String(this.#store.version) };
   }
 }

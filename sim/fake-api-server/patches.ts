@@ -77,7 +77,7 @@ function mergedList(current: readonly unknown[], patch: readonly unknown[], merg
   const isThere = new Set(kept.map(identity));
   for (const change of changes)
     if (!isThere.has(identity(change))) result.push(strategic({}, change as JsonObject, name));
-  return result;
+  return inOrder(result, changes, kept, identity);
 }
 
 const identityOf =

@@ -5,7 +5,7 @@ import { computeQosClass } from "../../src/domain/resources/qos-class.ts";
 import { invalid } from "./refusal.ts";
 import type { Draft, Stored } from "./stored.ts";
 
-export const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
+const MIRROR_ANNOTATION = "kubernetes.io/config.mirror";
 const DEFAULT_GRACE_SECONDS = 30;
 const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 
@@ -39,6 +39,32 @@ export const newPodStatus = (draft: Draft): JsonObject => ({
   qosClass: computeQosClass(asPod(draft).spec as PodSpec),
 });
 
+/** The single address and the list agree; where they do not, the single one is right. */
+function withOneAddress(status: Pod["status"]): Pod["status"] {
+  const { podIP = "", podIPs = [] } = status ?? {};
+  const first = podIPs[0]?.ip ?? "";
+  if (podIP === first) return status;
+  return podIP === "" ? { ...status, podIP: first } : { ...status, podIPs: [{ ip: podIP }] };
+}
+
+/** Some of a pod's status cannot be cleared: what a write leaves out stays. */
+export function withKeptPodStatus(before: Stored, status: JsonObject | undefined): JsonObject | undefined {
+  const { qosClass, observedGeneration, conditions = [] } = asPod(before).status ?? {};
+  const generations = new Map(conditions.map((condition) => [condition.type, condition.observedGeneration]));
+  const sent = withOneAddress(status);
+  return {
+    ...(qosClass !== undefined && { qosClass }),
+    ...(observedGeneration !== undefined && { observedGeneration }),
+    ...sent,
+    ...(sent?.conditions && {
+      conditions: sent.conditions.map((condition) => {
+        const known = generations.get(condition.type);
+        return known === undefined ? condition : { observedGeneration: known, ...condition };
+      }),
+    }),
+  };
+}
+
 function withContainerDefaults(container: Container): Container {
   const image = container.image ?? "";
   const isNewest = !/[:@][^/]*$/.test(image) || image.endsWith(":latest");
@@ -53,11 +79,14 @@ function withContainerDefaults(container: Container): Container {
 }
 
 export function checkPod(draft: Draft): void {
-  const { metadata, spec } = asPod(draft);
+  const { metadata, spec, status } = asPod(draft);
   const what = `Pod ${JSON.stringify(metadata?.name ?? "")}`;
   if ((spec?.containers ?? []).length === 0) throw invalid(what, "spec.containers: Required value");
   if (!RESTART_POLICIES.includes(spec?.restartPolicy ?? ""))
     throw invalid(what, `spec.restartPolicy: Unsupported value: "${spec?.restartPolicy}"`);
+  const families = (status?.podIPs ?? []).map(({ ip }) => (ip.includes(":") ? "IPv6" : "IPv4"));
+  if (new Set(families).size < families.length)
+    throw invalid(what, "status.podIPs: Invalid value: may specify no more than one IP for each IP family");
   const names = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ name }) => name);
   if (new Set(names).size < names.length) throw invalid(what, "spec.containers: Duplicate value");
 }
@@ -87,6 +116,8 @@ function withoutResources({ resources: _resources, ...spec }: PodSpec) {
 export type Deletion =
   /** It goes at once. */
   | { readonly kind: "remove" }
+  /** It is marked with no grace left, and then it goes. */
+  | { readonly kind: "markAndRemove"; readonly deletionTimestamp: string }
   /** It is marked; somebody will delete it without grace later. */
   | { readonly kind: "mark"; readonly deletionTimestamp: string; readonly deletionGracePeriodSeconds: number }
   | { readonly kind: "nothing" };
@@ -101,8 +132,8 @@ export function podDeletion(stored: Stored, askedSeconds: number | undefined, wa
   const markedSeconds = metadata?.deletionGracePeriodSeconds;
   if (metadata?.deletionTimestamp !== undefined && markedSeconds !== undefined) {
     if (askedSeconds === undefined || wanted >= markedSeconds) return { kind: "nothing" };
-    if (wanted === 0) return { kind: "remove" };
     const endMs = Date.parse(metadata.deletionTimestamp) - (markedSeconds - wanted) * 1000;
+    if (wanted === 0) return { kind: "markAndRemove", deletionTimestamp: timestamp(endMs) };
     return { kind: "mark", deletionTimestamp: timestamp(endMs), deletionGracePeriodSeconds: wanted };
   }
   if (wanted === 0 || isOver || isUnbound) return { kind: "remove" };

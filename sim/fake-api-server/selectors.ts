@@ -5,7 +5,7 @@ import { badRequest } from "./refusal.ts";
 import type { Stored } from "./stored.ts";
 
 export interface Selector {
-  fits(object: Stored): boolean;
+  readonly fits: (object: Stored) => boolean;
   /** A field that must have one value, where there is such: watchers are found by it. */
   readonly name: string | undefined;
   readonly nodeName: string | undefined;

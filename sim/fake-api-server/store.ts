@@ -39,10 +39,11 @@ export class Store {
     return this.#collections.get(kind.key)?.objects.get(key);
   }
 
-  /** By namespace and name. */
-  all(kind: Kind): readonly Stored[] {
-    const objects = this.#collections.get(kind.key)?.objects ?? new Map<string, Stored>();
-    return [...objects].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
+  /** Those that fit, by namespace and name. */
+  all(kind: Kind, fits: (object: Stored) => boolean): readonly Stored[] {
+    const found: (readonly [string, Stored])[] = [];
+    for (const entry of this.#collections.get(kind.key)?.objects ?? []) if (fits(entry[1])) found.push(entry);
+    return found.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
   /** In the order they were made: for those who only count or search. */

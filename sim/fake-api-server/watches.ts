@@ -100,7 +100,7 @@ const bucketsOf = (kind: Kind, object: Stored) => [
 
 function firstEvents(store: Store, kind: Kind, selector: Selector, start: WatchStart): readonly WatchEvent<Stored>[] {
   if (start.kind === "initialEvents") {
-    const here = store.all(kind).filter((object) => selector.fits(object));
+    const here = store.all(kind, selector.fits);
     const bookmark = { kind: "bookmark", resourceVersion: String(store.version), initialEventsEnd: true } as const;
     return [...here.map((object) => ({ kind: "added", object }) as const), bookmark];
   }

@@ -10,7 +10,16 @@ import type { Kind } from "./kinds.ts";
 import { kindOf } from "./kinds.ts";
 import { admitDelete, admitWrite } from "./node-admission.ts";
 import { applyPatch } from "./patches.ts";
-import { asPod, checkPodChange, isMirror, newPodStatus, podDeletion, timestamp, withPodDefaults } from "./pods.ts";
+import {
+  asPod,
+  checkPodChange,
+  isMirror,
+  newPodStatus,
+  podDeletion,
+  timestamp,
+  withKeptPodStatus,
+  withPodDefaults,
+} from "./pods.ts";
 import { conflict, forbidden, invalid, notFound, Refusal } from "./refusal.ts";
 import { checkObject, nameFor } from "./rules.ts";
 import type { Store } from "./store.ts";
@@ -142,18 +151,17 @@ export class Writes {
       this.#store.remove(kind, current);
       return;
     }
-    const mark =
-      deletion.kind === "mark" ? deletion : { deletionTimestamp: timestamp(wallMs), deletionGracePeriodSeconds: 0 };
-    const { generation } = current.metadata;
+    const { generation, deletionTimestamp } = current.metadata;
     const metadata = {
       ...current.metadata,
-      deletionTimestamp: mark.deletionTimestamp,
-      deletionGracePeriodSeconds: mark.deletionGracePeriodSeconds,
-      ...(generation !== undefined && { generation: generation + 1 }),
+      deletionTimestamp: deletion.kind === "remove" ? timestamp(wallMs) : deletion.deletionTimestamp,
+      deletionGracePeriodSeconds: deletion.kind === "mark" ? deletion.deletionGracePeriodSeconds : 0,
+      ...(generation !== undefined && deletionTimestamp === undefined && { generation: generation + 1 }),
       ...(finalizers.length > 0 && { finalizers }),
     };
-    const marked = { ...current, metadata } as Stored;
-    if (!jsonEqual(marked, current)) this.#store.put(kind, marked);
+    const marked = { ...current, metadata };
+    const latest = jsonEqual(marked, current) ? current : this.#store.put(kind, marked);
+    if (deletion.kind === "markAndRemove" && finalizers.length === 0) this.#store.remove(kind, latest);
   }
 
   #checkNamespace(namespace: string): void {
@@ -189,7 +197,8 @@ function throughDoor(kind: Kind, current: Stored, draft: Draft, subresource: str
       const { ownerReferences: _, ...changeable } = metadata;
       const { ownerReferences } = current.metadata;
       const owned = { ...changeable, ...(ownerReferences !== undefined && { ownerReferences }) };
-      return withStatus({ ...current, metadata: owned }, draft.status);
+      const status = kind.key === "/pods" ? withKeptPodStatus(current, draft.status) : draft.status;
+      return withStatus({ ...current, metadata: owned }, status);
     }
     case "resize":
     case "ephemeralcontainers":

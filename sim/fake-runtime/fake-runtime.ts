@@ -19,7 +19,7 @@ export interface FakeRuntimeClient {
   close(): void;
 }
 
-export const SANDBOX_IMAGE = "registry.k8s.io/pause:3.10.2";
+const SANDBOX_IMAGE = "registry.k8s.io/pause:3.10.2";
 
 export class FakeRuntime {
   readonly #parts: RuntimeParts;

@@ -96,8 +96,8 @@ function opens(
 function digestOf(text: string): string {
   let digits = "";
   for (let round = 0; digits.length < 64; round += 1) {
-    let value = 0x811c9dc5 ^ round;
-    for (const char of `${round}/${text}`) value = Math.imul(value ^ (char.codePointAt(0) ?? 0), 0x01000193);
+    let value = 0x811c9dc5 + round * 0x9e3779b9;
+    for (const char of text) value = Math.imul(value ^ (char.codePointAt(0) ?? 0), 0x01000193);
     digits += (value >>> 0).toString(16).padStart(8, "0");
   }
   return digits;

@@ -6,7 +6,7 @@ import { type NodeState, refuse } from "./node-state.ts";
 import { Process } from "./process.ts";
 import { labelsFit, type SandboxRecord, sandboxName } from "./records.ts";
 
-export const OTHER_HANDLER = "test-handler";
+const OTHER_HANDLER = "test-handler";
 export const HANDLERS: readonly string[] = ["", "runc", OTHER_HANDLER];
 
 const NEVER = new AbortController().signal;

@@ -3,6 +3,8 @@
  * only; connections, credentials and faults are the wire's own suite.
  */
 import { after, before, suite } from "node:test";
+import { nodeCases } from "./api-server/nodes.ts";
+import { podCases } from "./api-server/pods.ts";
 import { questionCases } from "./api-server/questions.ts";
 import { readCases } from "./api-server/reads.ts";
 import { watchCases } from "./api-server/watches.ts";
@@ -27,6 +29,8 @@ export function apiServerContract(name: string, open: () => Promise<OpenApiWorld
     const timeout = 120_000;
     void suite("reads", { timeout }, () => readCases(world));
     void suite("writes", { timeout }, () => writeCases(world));
+    void suite("pods", { timeout }, () => podCases(world));
+    void suite("nodes", { timeout }, () => nodeCases(world));
     void suite("questions", { timeout }, () => questionCases(world));
     void suite("watches", { timeout }, () => watchCases(world));
   });

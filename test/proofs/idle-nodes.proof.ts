@@ -9,7 +9,7 @@ import { figure } from "../figures.ts";
 import { seed, wholeSize } from "../size.ts";
 
 const NODES = wholeSize() ? 5000 : 1000;
-const MINUTES = wholeSize() ? 60 : 2;
+const MINUTES = wholeSize() ? 10 : 2;
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;

@@ -6,6 +6,8 @@ export interface ApiWorld {
   readonly api: ApiServer;
   /** A new namespace that admits pods. */
   readonly namespace: () => Promise<string>;
+  /** A client with the identity of this node's kubelet. */
+  readonly asNode: (name: string) => Promise<ApiServer>;
   /** From now on the server cannot tell what happened before. Open watches may break by it. */
   readonly forgetHistory: () => Promise<void>;
 }
