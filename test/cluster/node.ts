@@ -122,12 +122,15 @@ state = "/run/containerd"
 `;
 }
 
+const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");
+
 /** The node agent: both take the same command line and the same configuration file. */
 export async function nodeAgent(
   agent: Exclude<Agent, "none">,
   layout: ClusterLayout,
   node: NodeLayout,
   parts: Parts,
+  deckhand: readonly string[] = [process.execPath, DECKHAND_MAIN],
 ): Promise<Program> {
   const user = `system:node:${node.name}`;
   const client = await issueClientCertificate(layout, `kubelet-${node.name}`, { user, groups: ["system:nodes"] });
@@ -136,7 +139,7 @@ export async function nodeAgent(
   await writeFile(resolvConf, `nameserver ${SERVICE_DNS}\n`);
   const config = join(node.folder, "kubelet.json");
   await writeFile(config, JSON.stringify(kubeletConfiguration(layout, node, resolvConf), undefined, 2));
-  const program = { go: [parts.path("kubelet")], deckhand: [process.execPath, DECKHAND_MAIN, "kubelet"] }[agent];
+  const program = { go: [parts.path("kubelet")], deckhand: [...deckhand, "kubelet"] }[agent];
   const flags = [
     `--config=${config}`,
     `--kubeconfig=${node.kubeconfig}`,
@@ -147,8 +150,6 @@ export async function nodeAgent(
   const port = { go: 10250, deckhand: 10248 }[agent];
   return { name: `kubelet@${node.name}`, command: [...program, ...flags], ready: { kind: "listens", port } };
 }
-
-const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");
 
 function kubeletConfiguration(layout: ClusterLayout, node: NodeLayout, resolvConf: string): unknown {
   return {
