@@ -60,7 +60,7 @@ describe("bench", () => {
       const [row] = report.table.filter(({ benchmark, goal }) => benchmark === id && goal !== undefined);
       assert.ok(row !== undefined, `${id} has no figure with a goal`);
       for (const subject of ONLY_AGENTS.includes(id) ? ["go", "deckhand"] : ["bare", "go", "deckhand"]) {
-        const value = row.values[subject]?.median ?? Number.NaN;
+        const value: number = row.values[subject]?.median ?? Number.NaN;
         assert.ok(value > 0 || (id === "B9" && value === 0), `${id} of ${subject}: ${value}`);
       }
     }
