@@ -38,7 +38,7 @@ export const layers: readonly Layer[] = [
   ),
   layer("tools", ["src/base", "src/api"], "packages"),
   layer("test", [...source, "sim", "tools"], "packages"),
-  layer("bench", ["src/base", "src/ports", "test"], "packages"),
+  layer("bench", [...source, "tools", "test"], "packages"),
 ];
 
 /** A unit test sits beside its file but is compiled with `test`, so it may import what tests may. */

@@ -128,6 +128,8 @@ export interface AgentOptions {
   readonly standalone?: boolean;
   /** Fields of the configuration file, over the usual ones. */
   readonly configuration?: Readonly<Record<string, unknown>>;
+  /** Deckhand's own program, without its subcommand: the sources unless given. */
+  readonly deckhand?: readonly string[];
 }
 
 /** The node agent: both take the same command line and the same configuration file. */
@@ -136,7 +138,7 @@ export async function nodeAgent(
   layout: ClusterLayout,
   node: NodeLayout,
   parts: Parts,
-  { standalone = false, configuration = {} }: AgentOptions = {},
+  { standalone = false, configuration = {}, deckhand = [process.execPath, DECKHAND_MAIN] }: AgentOptions = {},
 ): Promise<Program> {
   const user = `system:node:${node.name}`;
   const client = await issueClientCertificate(layout, `kubelet-${node.name}`, { user, groups: ["system:nodes"] });
@@ -147,7 +149,7 @@ export async function nodeAgent(
   const usual = kubeletConfiguration(layout, node, resolvConf);
   const stated = { ...usual, ...(standalone ? WITHOUT_API : {}), ...configuration };
   await writeFile(config, JSON.stringify(stated, undefined, 2));
-  const program = { go: [parts.path("kubelet")], deckhand: [process.execPath, DECKHAND_MAIN, "kubelet"] }[agent];
+  const program = { go: [parts.path("kubelet")], deckhand: [...deckhand, "kubelet"] }[agent];
   const flags = [
     `--config=${config}`,
     ...(standalone ? [] : [`--kubeconfig=${node.kubeconfig}`]),

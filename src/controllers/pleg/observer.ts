@@ -29,6 +29,8 @@ interface Look {
 export class Observer {
   readonly #options: ObserverOptions;
   readonly #looks = new Map<string, Look>();
+  /** How many looks at each pod have begun; who saw a hint can tell whether one began after it. */
+  readonly #begun = new Map<string, number>();
   /** What does not change any more once seen, by id. */
   readonly #endedContainers = new Map<string, PodContainer>();
   /** Sandboxes without our label, by the UID in their name: made by somebody else, and ours to end all the same. */
@@ -48,6 +50,7 @@ export class Observer {
     const { podRuntimeStatus } = this.#options;
     const containers = new Set([...listings.values()].flatMap((listing) => listing.containers.map(({ id }) => id)));
     for (const id of this.#endedContainers.keys()) if (!containers.has(id)) this.#endedContainers.delete(id);
+    for (const uid of this.#begun.keys()) if (!listings.has(uid) && !this.#looks.has(uid)) this.#begun.delete(uid);
     for (const uid of podRuntimeStatus.keys()) {
       if (!listings.has(uid) && !this.#looks.has(uid)) podRuntimeStatus.delete(uid);
     }
@@ -55,6 +58,10 @@ export class Observer {
       return [uid, sandboxes.filter(({ labels }) => labels[POD_UID_LABEL] !== uid)] as const;
     });
     this.#unlabelled = new Map(unlabelled.filter(([, sandboxes]) => sandboxes.length > 0));
+  }
+
+  looksBegun(uid: string): number {
+    return this.#begun.get(uid) ?? 0;
   }
 
   #next(uid: string): Promise<PodRuntimeView> {
@@ -66,6 +73,7 @@ export class Observer {
   }
 
   #begin(uid: string): Promise<PodRuntimeView> {
+    this.#begun.set(uid, this.looksBegun(uid) + 1);
     const view = this.#read(uid, this.#options.shutdown);
     const look: Look = { view, next: undefined };
     this.#looks.set(uid, look);

@@ -2,12 +2,15 @@
  * Watches the runtime. Its events are hints that make one pod be looked at; the list is the truth and is read at the start, whenever
  * the stream of events breaks, and every half minute or so besides. A runtime without events is listed every second.
  *
- * Losing any event costs time, never correctness: the next list finds what it told.
+ * Losing any event costs time, never correctness: the next list finds what it told. Only an end is looked at at once. What came
+ * to be was made by a worker, which looks for itself when its call returns; such a hint waits, and is dropped when a look has begun
+ * after it.
  */
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { fingerprint, listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -30,6 +33,8 @@ export interface PlegOptions {
 const RELIST_MS_MIN = 30_000;
 const RELIST_MS_MAX = 60_000;
 const RELIST_WITHOUT_EVENTS_MS = 1_000;
+/** Longer than a call to the runtime goes on after the event that it causes. */
+const UNHURRIED_MS = 500;
 /** After a failure: soon, then less often. */
 const RETRY_MS_MIN = 100;
 const RETRY_MS_MAX = 3_000;
@@ -54,19 +59,20 @@ export class Pleg {
       onBug: (uid, error) => this.#options.log.error("looking at a pod failed in an unforeseen way", error, { uid }),
       shutdown,
     });
+    const hints = new UnhurriedHints(this.#options.clock, this.#options.observer, (uid) => looks.wake(uid));
     let eventless = false;
     let retryMs = RETRY_MS_MIN;
     while (!shutdown.aborted) {
       using round = linkSignals(shutdown);
       try {
         // The stream is opened first: what happens between it and the list is then in one of them.
-        const hints: "none" | Promise<"broken" | "unimplemented"> = eventless
+        const stream: "none" | Promise<"broken" | "unimplemented"> = eventless
           ? "none"
-          : this.#follow(looks, round.signal);
+          : this.#follow(looks, hints, round.signal);
         await this.#relist(looks, round.signal);
         retryMs = RETRY_MS_MIN;
-        if (hints === "none") await sleep(this.#options.clock, RELIST_WITHOUT_EVENTS_MS, round.signal);
-        else eventless = (await this.#relistUntilBroken(looks, hints, round.signal)) === "unimplemented";
+        if (stream === "none") await sleep(this.#options.clock, RELIST_WITHOUT_EVENTS_MS, round.signal);
+        else eventless = (await this.#relistUntilBroken(looks, stream, round.signal)) === "unimplemented";
       } catch (error) {
         if (shutdown.aborted) break;
         this.#options.log.error("the runtime could not be listed", error);
@@ -75,14 +81,21 @@ export class Pleg {
         retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
       }
     }
+    hints.close();
     await looks.drained();
   }
 
   /** Resolves when the stream has ended, with why. */
-  async #follow(looks: KeyedWorker<string>, signal: AbortSignal): Promise<"broken" | "unimplemented"> {
+  async #follow(
+    looks: KeyedWorker<string>,
+    hints: UnhurriedHints,
+    signal: AbortSignal,
+  ): Promise<"broken" | "unimplemented"> {
     try {
-      for await (const { podUid } of this.#options.runtime.events(signal)) {
-        if (podUid !== undefined) looks.wake(podUid);
+      for await (const { podUid, kind } of this.#options.runtime.events(signal)) {
+        if (podUid === undefined) continue;
+        if (kind === "stopped") looks.wake(podUid);
+        else hints.note(podUid);
       }
     } catch (error) {
       if (isRuntimeError(error, "unimplemented")) return "unimplemented";
@@ -93,7 +106,7 @@ export class Pleg {
 
   async #relistUntilBroken(
     looks: KeyedWorker<string>,
-    hints: Promise<"broken" | "unimplemented">,
+    stream: Promise<"broken" | "unimplemented">,
     signal: AbortSignal,
   ): Promise<"broken" | "unimplemented"> {
     const { clock, random } = this.#options;
@@ -101,7 +114,7 @@ export class Pleg {
       const waitMs = RELIST_MS_MIN + random.fraction() * (RELIST_MS_MAX - RELIST_MS_MIN);
       using nap = linkSignals(signal);
       const ended = await Promise.race([
-        hints,
+        stream,
         sleep(clock, waitMs, nap.signal).then(
           () => "due" as const,
           () => "due" as const,
@@ -143,5 +156,31 @@ export class Pleg {
       this.#fingerprints.delete(uid);
       if (!signal.aborted) this.#options.log.error("a pod could not be looked at", error, { uid });
     }
+  }
+}
+
+/** Hints that a look which begins anyway makes needless. */
+class UnhurriedHints {
+  readonly #observer: Observer;
+  readonly #timers: TimerQueue<string>;
+  /** By UID: how many looks had begun when the newest hint came. */
+  readonly #begunBefore = new Map<string, number>();
+
+  constructor(clock: Clock, observer: Observer, look: (uid: string) => void) {
+    this.#observer = observer;
+    this.#timers = new TimerQueue<string>(clock, (uid) => {
+      const before = this.#begunBefore.get(uid) ?? 0;
+      this.#begunBefore.delete(uid);
+      if (observer.looksBegun(uid) <= before) look(uid);
+    });
+  }
+
+  note(uid: string): void {
+    this.#begunBefore.set(uid, this.#observer.looksBegun(uid));
+    this.#timers.wakeIn(uid, UNHURRIED_MS);
+  }
+
+  close(): void {
+    this.#timers.close();
   }
 }

@@ -16,3 +16,19 @@ export function statusPatch(published: Pod, wanted: PodStatus): JsonObject | und
   const status = strategicMergePatch(current, { ...wanted }, STATUS_FIELDS);
   return status === undefined ? undefined : { metadata: { uid: published.metadata?.uid }, status };
 }
+
+const MINOR_FIELDS = new Set(["observedGeneration", "podIP", "podIPs", "hostIP", "hostIPs", "conditions"]);
+const MINOR_CONDITION = "PodReadyToStartContainers";
+
+/**
+ * Whether a patch tells only what a pod passes through on its way: that its sandbox is there, or that a change of its object was seen.
+ * What people and controllers act upon (phase, readiness, containers) is never minor, nor is a sandbox that went.
+ */
+export function isMinor({ status }: JsonObject): boolean {
+  const fields = status as PodStatus;
+  if (Object.keys(fields).some((name) => !MINOR_FIELDS.has(name))) return false;
+  return (fields.conditions ?? []).every((condition) => {
+    const { type, observedGeneration: _, ...told } = condition;
+    return Object.keys(told).length === 0 || (type === MINOR_CONDITION && told.status !== "False");
+  });
+}

@@ -1,0 +1,113 @@
+/** The same calls to the runtime without a kubelet: the least that a start, a restart and an end can take on this machine. */
+import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
+import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "../test/cluster/images.ts";
+import type { Hand, PodKind } from "./hand.ts";
+import { forever, type World } from "./world.ts";
+
+const GRACE_SECONDS = 30;
+
+interface BarePod {
+  readonly config: SandboxConfig;
+  readonly kind: PodKind;
+  readonly sandboxId: string;
+  containerId: string;
+  attempt: number;
+}
+
+export function bareHand(world: World): Hand {
+  return new BareHand(world);
+}
+
+class BareHand implements Hand {
+  readonly agent = undefined;
+  readonly #world: World;
+  readonly #pods = new Map<string, BarePod>();
+  readonly #ended = new AbortController();
+  readonly #noticed = new Map<string, (atMs: number) => void>();
+  readonly #left: string[] = [];
+  #restarting: Promise<void> = Promise.resolve();
+
+  constructor(world: World) {
+    this.#world = world;
+    void this.#follow();
+  }
+
+  async up(name: string, kind: PodKind): Promise<number> {
+    const { node, cri } = this.#world;
+    const sinceMs = performance.now();
+    const config: SandboxConfig = {
+      metadata: { name, namespace: "bare", uid: name, attempt: 0 },
+      hostname: name,
+      logDirectory: `/var/log/pods/bare_${name}`,
+      cgroupParent: `${node.cgroupParent}/kubepods/besteffort/pod${name}`,
+    };
+    const sandboxId = await cri.runtime.runSandbox(config, "", forever);
+    const pod: BarePod = { config, kind, sandboxId, containerId: "", attempt: 0 };
+    await cri.runtime.sandboxStatus(sandboxId, { verbose: false }, forever);
+    await this.#startContainer(pod);
+    this.#pods.set(name, pod);
+    return performance.now() - sinceMs;
+  }
+
+  async down(name: string): Promise<number> {
+    const { runtime } = this.#world.cri;
+    const pod = this.#pods.get(name);
+    if (pod === undefined) throw new Error(`there is no pod ${name}`);
+    this.#pods.delete(name);
+    // Its process may be heard of before the runtime has said that it started it.
+    await this.#restarting;
+    const sinceMs = performance.now();
+    await runtime.stopContainer(pod.containerId, pod.kind === "pause" ? GRACE_SECONDS : 1, forever);
+    await runtime.stopSandbox(pod.sandboxId, forever);
+    const tookMs = performance.now() - sinceMs;
+    this.#left.push(pod.sandboxId);
+    return tookMs;
+  }
+
+  noticed(name: string): Promise<number> {
+    return new Promise((resolve) => this.#noticed.set(name, resolve));
+  }
+
+  async tidy(): Promise<void> {
+    for (const id of this.#left.splice(0)) await this.#world.cri.runtime.removeSandbox(id, forever);
+  }
+
+  async end(): Promise<void> {
+    this.#ended.abort(new Error("the bare client ends"));
+    await this.tidy();
+  }
+
+  async #startContainer(pod: BarePod): Promise<void> {
+    const { cri, exits } = this.#world;
+    const image = { image: pod.kind === "pause" ? PAUSE_IMAGE : BUSYBOX_IMAGE };
+    const present = await cri.images.imageStatus(image, forever);
+    if (present === undefined) throw new Error(`${image.image} is not on the node`);
+    const config = {
+      metadata: { name: "app", attempt: pod.attempt },
+      image: { image: present.id },
+      ...(pod.kind === "pause" ? {} : { command: exits.command }),
+      logPath: `app/${pod.attempt}.log`,
+    };
+    pod.containerId = await cri.runtime.createContainer(pod.sandboxId, config, pod.config, forever);
+    await cri.runtime.startContainer(pod.containerId, forever);
+    await cri.runtime.containerStatus(pod.containerId, { verbose: false }, forever);
+  }
+
+  /** Restarts a visitor that ended, at the runtime's word. */
+  async #follow(): Promise<void> {
+    try {
+      for await (const { kind, containerId } of this.#world.cri.runtime.events(this.#ended.signal)) {
+        if (kind !== "stopped") continue;
+        for (const [name, pod] of this.#pods) {
+          if (pod.containerId !== containerId || pod.kind !== "visitor") continue;
+          this.#noticed.get(name)?.(performance.now());
+          pod.attempt += 1;
+          this.#restarting = this.#startContainer(pod);
+          await this.#restarting;
+        }
+      }
+    } catch (error) {
+      if (!this.#ended.signal.aborted) throw error;
+    }
+  }
+}

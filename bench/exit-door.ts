@@ -1,0 +1,90 @@
+/**
+ * How a container is made to end at a known moment, and how its next run says that it is there: its only process connects to us, and
+ * ends when we close the connection. No volume is needed, and nothing in the container polls.
+ */
+import { createServer, type Server, type Socket } from "node:net";
+
+export interface Visitor {
+  readonly arrivedMs: number;
+  /** Ends the container's process; answers with when it was told to. */
+  dismiss(): number;
+}
+
+export class ExitDoor {
+  readonly #server: Server;
+  readonly #address: string;
+  readonly #arrived: Visitor[] = [];
+  readonly #sockets = new Set<Socket>();
+  #waiting: ((visitor: Visitor) => void) | undefined;
+
+  private constructor(server: Server, address: string) {
+    this.#server = server;
+    this.#address = address;
+    server.on("connection", (socket) => this.#welcome(socket));
+  }
+
+  static async open(address: string): Promise<ExitDoor> {
+    const server = createServer();
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(0, address, resolve);
+    });
+    return new ExitDoor(server, address);
+  }
+
+  /** The process of a container that is to use this door. */
+  get command(): readonly string[] {
+    const address = this.#server.address();
+    if (address === null || typeof address === "string") throw new Error("the door is closed");
+    // It also ends when its input does, so it gets one that never does: a pipe that it holds open itself.
+    return ["sh", "-c", `mkfifo /tmp/open && exec nc ${this.#address} ${address.port} <>/tmp/open`];
+  }
+
+  /** One at a time: nothing tells two visitors apart. */
+  next(limitMs = 60_000): Promise<Visitor> {
+    const early = this.#arrived.shift();
+    if (early !== undefined) return Promise.resolve(early);
+    return new Promise((resolve, reject) => {
+      const limit = setTimeout(() => {
+        this.#waiting = undefined;
+        reject(new Error(`no container came within ${limitMs} ms`));
+      }, limitMs);
+      this.#waiting = (visitor) => {
+        clearTimeout(limit);
+        this.#waiting = undefined;
+        resolve(visitor);
+      };
+    });
+  }
+
+  /** Those that still stand at the door are sent away and forgotten. */
+  clear(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#arrived.length = 0;
+  }
+
+  async close(): Promise<void> {
+    this.clear();
+    await new Promise<void>((resolve) => {
+      this.#server.close(() => resolve());
+    });
+  }
+
+  #welcome(socket: Socket): void {
+    const arrivedMs = performance.now();
+    this.#sockets.add(socket);
+    socket.on("error", () => socket.destroy()); // A container that is killed resets it.
+    socket.on("close", () => this.#sockets.delete(socket));
+    socket.resume();
+    const visitor: Visitor = {
+      arrivedMs,
+      dismiss: () => {
+        const atMs = performance.now();
+        socket.end();
+        return atMs;
+      },
+    };
+    if (this.#waiting === undefined) this.#arrived.push(visitor);
+    else this.#waiting(visitor);
+  }
+}

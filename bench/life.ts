@@ -1,0 +1,38 @@
+/**
+ * What a watcher of a pod saw of its life, as text that can be compared: speed that is won by leaving something out is no speed. The
+ * two agents must show the same.
+ */
+import type { Request } from "./audit.ts";
+import type { Seen } from "./pod-watcher.ts";
+
+/** By what was observed; the same for both agents, or the benchmark says so. */
+export type Observations = Readonly<Record<string, string>>;
+
+export function observe(history: readonly Seen[], requests: readonly Request[]): Observations {
+  const statuses = history.map(({ pod }) => pod.status ?? {});
+  const ready = statuses.find(({ conditions }) =>
+    (conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True"),
+  );
+  const state = ({ containerStatuses }: (typeof statuses)[number]) => {
+    const { waiting, running, terminated } = containerStatuses?.[0]?.state ?? {};
+    if (waiting !== undefined) return `waiting (${waiting.reason})`;
+    if (terminated !== undefined) return `terminated (${terminated.reason}, ${terminated.exitCode})`;
+    return running === undefined ? "none" : "running";
+  };
+  return {
+    phases: steps(statuses.map(({ phase }) => phase ?? "none")),
+    "container states": steps(statuses.map(state)),
+    "conditions when ready": (ready?.conditions ?? [])
+      .map(({ type, status, reason }) => `${type}=${status}${reason === undefined ? "" : ` (${reason})`}`)
+      .sort()
+      .join(", "),
+    events: requests
+      .map(({ reason }) => reason)
+      .filter((reason) => reason !== undefined)
+      .sort()
+      .join(", "),
+  };
+}
+
+const steps = (values: readonly string[]): string =>
+  values.filter((value, index) => value !== values[index - 1]).join(" > ");

@@ -1,0 +1,101 @@
+/**
+ * Every change of the node's pods, with the moment it reached this process on the monotonic clock: the one clock that all latencies are
+ * taken from. The API server's own timestamps have a resolution of a second.
+ */
+import type { Pod } from "../src/api/gen/core-v1.ts";
+import { pods } from "../src/api/resources.ts";
+import type { ApiServer } from "../src/ports/api-server.ts";
+
+export interface Seen {
+  readonly atMs: number;
+  readonly kind: "added" | "modified" | "deleted";
+  readonly pod: Pod;
+}
+
+interface Waiter {
+  readonly name: string;
+  readonly holds: (seen: Seen) => boolean;
+  readonly resolve: (seen: Seen) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class PodWatcher {
+  readonly #histories = new Map<string, Seen[]>();
+  readonly #waiters = new Set<Waiter>();
+  readonly #end = new AbortController();
+  #broken: Error | undefined;
+
+  constructor(api: Pick<ApiServer, "watch">, nodeName: string) {
+    void this.#follow(api, nodeName);
+  }
+
+  /** Resolves at the first change from now on for which `holds`, and at once when it holds already. */
+  when(name: string, what: string, holds: (seen: Seen) => boolean, limitMs = 120_000): Promise<Seen> {
+    if (this.#broken !== undefined) return Promise.reject(this.#broken);
+    const last = this.history(name).at(-1);
+    if (last !== undefined && holds(last)) return Promise.resolve(last);
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        clearTimeout(limit);
+        this.#waiters.delete(waiter);
+      };
+      const waiter: Waiter = {
+        name,
+        holds,
+        resolve: (seen) => {
+          leave();
+          resolve(seen);
+        },
+        reject: (error) => {
+          leave();
+          reject(error);
+        },
+      };
+      const state = () => JSON.stringify(this.history(name).at(-1)?.pod.status ?? "nothing");
+      const late = () => waiter.reject(new Error(`${name} was not ${what} within ${limitMs} ms: ${state()}`));
+      const limit = setTimeout(late, limitMs);
+      this.#waiters.add(waiter);
+    });
+  }
+
+  history(name: string): readonly Seen[] {
+    return this.#histories.get(name) ?? [];
+  }
+
+  /** Names of pods that are there. */
+  present(): readonly string[] {
+    return [...this.#histories].filter(([, seen]) => seen.at(-1)?.kind !== "deleted").map(([name]) => name);
+  }
+
+  forget(): void {
+    for (const [name, seen] of this.#histories) if (seen.at(-1)?.kind === "deleted") this.#histories.delete(name);
+  }
+
+  close(): void {
+    this.#end.abort(new Error("the watch was closed"));
+  }
+
+  async #follow(api: Pick<ApiServer, "watch">, nodeName: string): Promise<void> {
+    const selection = { fields: `spec.nodeName=${nodeName}` };
+    try {
+      for await (const event of api.watch(pods, selection, { kind: "initialEvents" }, this.#end.signal)) {
+        if (event.kind !== "bookmark") this.#note({ atMs: performance.now(), kind: event.kind, pod: event.object });
+      }
+      throw new Error("the watch of the pods ended");
+    } catch (error) {
+      this.#broken = new Error("the watch of the pods broke, and with it the measurement", { cause: error });
+      for (const waiter of this.#waiters) waiter.reject(this.#broken);
+    }
+  }
+
+  #note(seen: Seen): void {
+    const name = seen.pod.metadata?.name ?? "";
+    const history = this.#histories.get(name) ?? [];
+    this.#histories.set(name, [...history, seen]);
+    for (const waiter of this.#waiters) if (waiter.name === name && waiter.holds(seen)) waiter.resolve(seen);
+  }
+}
+
+export const isReady = ({ pod }: Seen): boolean =>
+  pod.status?.phase === "Running" &&
+  (pod.status.conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");

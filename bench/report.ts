@@ -1,0 +1,99 @@
+/** The ratio table of a run, as data and as text. A loss stands in it like a win. */
+import type { Round } from "./rounds.ts";
+import { type Spread, spread } from "./statistics.ts";
+import { type BenchmarkId, type Goal, SUBJECTS, type SubjectName } from "./subjects.ts";
+
+export interface Row {
+  readonly benchmark: BenchmarkId;
+  readonly figure: string;
+  readonly unit: string;
+  /** Over the rounds, each with its own value. */
+  readonly values: Readonly<Partial<Record<SubjectName, Spread>>>;
+  /** Of values of one round each. */
+  readonly toGo: Spread | undefined;
+  readonly toBare: Spread | undefined;
+  readonly goal?: { readonly limit: Goal["limit"]; readonly reached: boolean };
+}
+
+export interface Difference {
+  readonly what: string;
+  readonly go: string;
+  readonly deckhand: string;
+}
+
+export function ratioTable(rounds: readonly Round[], goals: readonly Goal[]): readonly Row[] {
+  const keys = new Map<string, Pick<Row, "benchmark" | "figure" | "unit">>();
+  for (const { benchmark, name, unit } of rounds.flatMap(({ turns }) => turns.flatMap(({ figures }) => figures))) {
+    keys.set(`${benchmark} ${name}`, { benchmark, figure: name, unit });
+  }
+  const rows = [...keys.values()].map((key) => rowOf(key, rounds, goals));
+  return rows.sort((a, b) => Number(a.benchmark.slice(1)) - Number(b.benchmark.slice(1)));
+}
+
+function rowOf(key: Pick<Row, "benchmark" | "figure" | "unit">, rounds: readonly Round[], goals: readonly Goal[]): Row {
+  const valueIn = (round: Round, subject: SubjectName) =>
+    round.turns
+      .find((turn) => turn.subject === subject)
+      ?.figures.find(({ benchmark, name }) => benchmark === key.benchmark && name === key.figure)?.value;
+  const known = (values: readonly (number | undefined)[]) => values.filter((value) => value !== undefined);
+  const over = (values: readonly number[]) => (values.length === 0 ? undefined : spread(values));
+  const ratios = (to: SubjectName) =>
+    over(
+      rounds.flatMap((round) => {
+        const [own, other] = [valueIn(round, "deckhand"), valueIn(round, to)];
+        return own === undefined || other === undefined || other === 0 ? [] : [own / other];
+      }),
+    );
+  const values: Partial<Record<SubjectName, Spread>> = {};
+  for (const subject of SUBJECTS) {
+    const measured = over(known(rounds.map((round) => valueIn(round, subject))));
+    if (measured !== undefined) values[subject] = measured;
+  }
+  const row = { ...key, values, toGo: ratios("go"), toBare: ratios("bare") };
+  const goal = goals.find(({ benchmark, figure }) => benchmark === key.benchmark && figure === key.figure);
+  return goal === undefined ? row : { ...row, goal: { limit: goal.limit, reached: isReached(goal.limit, row) } };
+}
+
+function isReached(limit: Goal["limit"], { values, toGo }: Pick<Row, "values" | "toGo">): boolean {
+  if ("timesGo" in limit) return toGo !== undefined && toGo.median <= limit.timesGo;
+  return values.deckhand !== undefined && values.deckhand.median <= limit.value;
+}
+
+/** Where the two agents showed something else of the same life, in any round. */
+export function differences(rounds: readonly Round[]): readonly Difference[] {
+  const found = new Map<string, Difference>();
+  for (const { turns } of rounds) {
+    const [go, deckhand] = (["go", "deckhand"] as const).map(
+      (subject) => turns.find((turn) => turn.subject === subject)?.observations ?? {},
+    );
+    for (const what of Object.keys({ ...go, ...deckhand })) {
+      const [theirs, ours] = [go?.[what] ?? "nothing", deckhand?.[what] ?? "nothing"];
+      if (theirs !== ours) found.set(what, { what, go: theirs, deckhand: ours });
+    }
+  }
+  return [...found.values()];
+}
+
+const digits = (value: number) => (Math.abs(value) >= 100 ? value.toFixed(0) : value.toPrecision(3));
+const ranged = (values: Spread | undefined) =>
+  values === undefined ? "–" : `${digits(values.median)} (${digits(values.min)}–${digits(values.max)})`;
+const goalText = (goal: Row["goal"]) => {
+  if (goal === undefined) return "";
+  const limit = "timesGo" in goal.limit ? `≤ ${goal.limit.timesGo}× Go` : `≤ ${goal.limit.value}`;
+  return `${limit}: ${goal.reached ? "yes" : "NO"}`;
+};
+
+/** As a Markdown table. */
+export function tableText(rows: readonly Row[]): string {
+  const head = ["", "figure", "unit", ...SUBJECTS, "Deckhand ÷ Go", "Deckhand ÷ bare", "goal"];
+  const body = rows.map(({ benchmark, figure, unit, values, toGo, toBare, goal }) => [
+    benchmark,
+    figure,
+    unit,
+    ...SUBJECTS.map((subject) => ranged(values[subject])),
+    ranged(toGo),
+    ranged(toBare),
+    goalText(goal),
+  ]);
+  return [head, head.map(() => "---"), ...body].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+}

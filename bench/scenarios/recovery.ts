@@ -1,0 +1,75 @@
+/** An agent that comes back to running pods, and to one that was created while it was away: B18. */
+import { get } from "node:http";
+import { pods } from "../../src/api/resources.ts";
+import { pause, waitUntil } from "../../test/cluster/wait.ts";
+import type { Outcome, Stage } from "../hand.ts";
+import { kubeletHand, podOf } from "../kubelet-hand.ts";
+import { isReady } from "../pod-watcher.ts";
+import type { Size } from "../sizes.ts";
+import { processCpuMs } from "../usage.ts";
+import { forever, type World } from "../world.ts";
+
+const AWAY_MS = 3_000;
+/** The agent's CPU is counted from its start until then. */
+const COUNTED_MS = 9_000;
+const HEALTHZ_PORT = 10248;
+
+/** Ends the agent of the stage and leaves none. */
+export async function recovery({ world, hand: before, label }: Stage, size: Size): Promise<Outcome> {
+  const { agent } = before;
+  if (agent === undefined) throw new Error("only an agent can come back");
+  const names = Array.from({ length: size.recoveryPods }, (_, index) => `${label}-staying-${index}`);
+  const newcomer = `${label}-newcomer`;
+  await Promise.all(names.map((name) => before.up(name, "pause")));
+  await pause(size.settleMs);
+  const containers = names.map((name) => containersOf(world, name));
+  await agent.stop();
+  await world.api.create(pods, podOf(world, newcomer, "pause"), forever);
+  await pause(AWAY_MS);
+  const seenBefore = names.map((name) => world.watcher.history(name).length);
+  const ready = world.watcher.when(newcomer, "ready", isReady);
+  const launchedMs = performance.now();
+  const [again, healthyMs] = await Promise.all([world.startAgent(agent.name), healthy(world.node.address)]);
+  const readyMs = (await ready).atMs - launchedMs;
+  await pause(Math.max(0, launchedMs + COUNTED_MS - performance.now()));
+  const cpuS = (await processCpuMs(again.pid)) / 1000;
+  for (const [index, name] of names.entries()) {
+    const since = world.watcher.history(name).slice(seenBefore[index]);
+    if (since.some((seen) => !isReady(seen))) throw new Error(`${name} was not ready for a while after the restart`);
+    if (containersOf(world, name) !== containers[index]) throw new Error(`${name} was restarted with its agent`);
+  }
+  const hand = kubeletHand(world, again);
+  await Promise.all([...names, newcomer].map((name) => hand.down(name)));
+  await hand.end();
+  return {
+    figures: [
+      { benchmark: "B18", name: "restart to healthz", unit: "ms", value: healthyMs - launchedMs },
+      { benchmark: "B18", name: "restart to new pod Ready", unit: "ms", value: readyMs },
+      { benchmark: "B18", name: "agent, first 9 s", unit: "CPU-s", value: cpuS },
+    ],
+  };
+}
+
+const containersOf = ({ watcher }: World, name: string): string =>
+  JSON.stringify(
+    watcher
+      .history(name)
+      .at(-1)
+      ?.pod.status?.containerStatuses?.map(({ containerID, restartCount }) => [containerID, restartCount]),
+  );
+
+/** When it first said that it is well. */
+async function healthy(address: string): Promise<number> {
+  await waitUntil("healthz", 60_000, () => isWell(`http://${address}:${HEALTHZ_PORT}/healthz`), 10);
+  return performance.now();
+}
+
+const isWell = (url: string): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const call = get(url, { agent: false, timeout: 1_000 }, (response) => {
+      response.resume();
+      resolve(response.statusCode === 200);
+    });
+    call.once("timeout", () => call.destroy(new Error("no answer")));
+    call.once("error", reject);
+  });

@@ -1,0 +1,49 @@
+/** How much of everything: small shows that figures come out, whole is for figures that are quoted. */
+export interface Size {
+  readonly rounds: number;
+  readonly idleRounds: number;
+  /** How often a round on a loaded machine is tried again. */
+  readonly repeatsMax: number;
+  /** From an agent's start to the first measurement, and from the last pod's start to an idle one. */
+  readonly settleMs: number;
+  readonly idleSettleMs: number;
+  readonly sequentialPods: number;
+  readonly bursts: readonly number[];
+  readonly exits: number;
+  readonly idlePods: readonly number[];
+  readonly idleMs: number;
+  /** The last part of an idle period, in which CPU is counted. */
+  readonly idleCountedMs: number;
+  readonly recoveryPods: number;
+}
+
+export const SMALL: Size = {
+  rounds: 1,
+  idleRounds: 1,
+  repeatsMax: 0,
+  settleMs: 2_000,
+  idleSettleMs: 2_000,
+  sequentialPods: 3,
+  bursts: [5],
+  exits: 2,
+  idlePods: [0, 3],
+  idleMs: 8_000,
+  idleCountedMs: 5_000,
+  recoveryPods: 4,
+};
+
+/** 100 starts in all, so that their p99 means something. */
+export const WHOLE: Size = {
+  rounds: 5,
+  idleRounds: 3,
+  repeatsMax: 2,
+  settleMs: 30_000,
+  idleSettleMs: 100_000,
+  sequentialPods: 20,
+  bursts: [30, 100],
+  exits: 10,
+  idlePods: [0, 50, 110],
+  idleMs: 600_000,
+  idleCountedMs: 300_000,
+  recoveryPods: 110,
+};

@@ -1,0 +1,40 @@
+/** Who is measured, and what a measurement is. */
+
+/** In the order of a round. Bare is our CRI client making the same calls with no kubelet above it: what no kubelet can beat. */
+export const SUBJECTS = ["bare", "go", "deckhand"] as const;
+export type SubjectName = (typeof SUBJECTS)[number];
+export type AgentName = Exclude<SubjectName, "bare">;
+
+export interface Figure {
+  readonly benchmark: BenchmarkId;
+  readonly name: string;
+  readonly unit: "ms" | "s" | "CPU-ms" | "CPU-s/min" | "CPU-s" | "MB" | "requests" | "bytes";
+  readonly value: number;
+  /** Every sample, where the value is a middle of several. */
+  readonly samples?: readonly number[];
+}
+
+export const BENCHMARKS = ["B1", "B4", "B5", "B6", "B7", "B9", "B10", "B11", "B18"] as const;
+export type BenchmarkId = (typeof BENCHMARKS)[number];
+
+export interface Goal {
+  readonly benchmark: BenchmarkId;
+  readonly figure: string;
+  /** The most Deckhand may be: times the Go kubelet's value, or as a value of its own. */
+  readonly limit: { readonly timesGo: number } | { readonly value: number };
+}
+
+export function goals(idlePods: readonly number[]): readonly Goal[] {
+  const most = Math.max(...idlePods);
+  return [
+    { benchmark: "B1", figure: "start p50", limit: { timesGo: 1 } },
+    { benchmark: "B4", figure: "burst, last Ready", limit: { timesGo: 0.8 } },
+    { benchmark: "B5", figure: "exit to running again p50", limit: { timesGo: 0.25 } },
+    { benchmark: "B6", figure: "exit to status p50", limit: { timesGo: 0.2 } },
+    { benchmark: "B7", figure: "delete to gone p50", limit: { timesGo: 0.4 } },
+    { benchmark: "B9", figure: `agent, idle with ${most} pods`, limit: { timesGo: 0.5 } },
+    ...idlePods.map((pods) => ({ benchmark: "B10", figure: `RSS with ${pods} pods`, limit: { timesGo: 1 } }) as const),
+    { benchmark: "B11", figure: "requests per life", limit: { value: 9 } },
+    { benchmark: "B18", figure: "restart to new pod Ready", limit: { timesGo: 0.7 } },
+  ];
+}

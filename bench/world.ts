@@ -1,0 +1,178 @@
+/**
+ * One node on one containerd and one API server, on which the agents take turns. The bare client never works while an agent is up: an
+ * agent ends sandboxes it does not know.
+ */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pods } from "../src/api/resources.ts";
+import { isNotFound } from "../src/ports/api-error.ts";
+import { type CriClient, connectCri } from "../src/wire/cri/client.ts";
+import { hostClock } from "../src/wire/host/clock.ts";
+import type { KubeApi } from "../src/wire/kube-api/client.ts";
+import { makeCgroup, procsFiles } from "../test/cluster/cgroups.ts";
+import { type Cluster, type ClusterNode, startCluster } from "../test/cluster/cluster.ts";
+import type { Program } from "../test/cluster/control-plane.ts";
+import { nodeAgent } from "../test/cluster/node.ts";
+import { buildParts } from "../test/cluster/parts.ts";
+import { isAlive, launch, sendSignal } from "../test/cluster/processes.ts";
+import { waitReady } from "../test/cluster/ready.ts";
+import type { ComponentRecord } from "../test/cluster/record.ts";
+import { waitUntil } from "../test/cluster/wait.ts";
+import { clientOf, newNamespace } from "../test/integration/api-world.ts";
+import { buildBundle } from "../tools/build/bundle.ts";
+import { ExitDoor } from "./exit-door.ts";
+import { PodWatcher } from "./pod-watcher.ts";
+import type { AgentName } from "./subjects.ts";
+import { groupCpuMs } from "./usage.ts";
+
+export const forever: AbortSignal = new AbortController().signal;
+
+export interface Agent {
+  readonly name: AgentName;
+  readonly pid: number;
+  readonly launchedMs: number;
+  /** SIGTERM, and back when it is gone. Its pods stay. */
+  stop(): Promise<void>;
+}
+
+export interface World {
+  readonly cluster: Cluster;
+  readonly node: ClusterNode;
+  readonly namespace: string;
+  readonly api: KubeApi;
+  readonly cri: CriClient;
+  readonly watcher: PodWatcher;
+  readonly exits: ExitDoor;
+  /** Comes back when it listens; `launchedMs` is from before. */
+  startAgent(name: AgentName): Promise<Agent>;
+  /** CPU of containerd, its shims, the network plugins and all pods. */
+  runtimeCpuMs(): Promise<number>;
+  /** Without an agent: no pod, no sandbox and no container is left. */
+  clean(): Promise<void>;
+  end(): Promise<void>;
+}
+
+export interface WorldOptions {
+  /** For Node, before the name of the bundle: profilers. */
+  readonly nodeFlags: readonly string[];
+  readonly report: (line: string) => void;
+}
+
+const STOP_LIMIT_MS = 30_000;
+
+export async function openWorld({ nodeFlags, report }: WorldOptions): Promise<World> {
+  const cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "none" }], report });
+  try {
+    return await furnish(cluster, nodeFlags);
+  } catch (error) {
+    await cluster.down();
+    throw error;
+  }
+}
+
+async function furnish(cluster: Cluster, nodeFlags: readonly string[]): Promise<World> {
+  const [node] = cluster.nodes;
+  if (node === undefined) throw new Error("the cluster has no node");
+  const runtimeGroup = await groupOfRuntime(cluster, node);
+  const bundle = join(cluster.layout.folder, "bundle", "deckhand.js");
+  await mkdir(join(bundle, ".."), { recursive: true });
+  await buildBundle(bundle);
+  const programs = await agentPrograms(cluster, node, [process.execPath, ...nodeFlags, bundle]);
+  // A watch that ends within a run would lose the moment of what happens meanwhile.
+  const api = await clientOf(cluster, { watchSeconds: { min: 86_400, max: 86_400 } });
+  const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: refuse }, hostClock);
+  const namespace = await newNamespace(api);
+  const watcher = new PodWatcher(api, node.name);
+  const exits = await ExitDoor.open(cluster.layout.machineAddress);
+  return {
+    cluster,
+    node,
+    namespace,
+    api,
+    cri,
+    watcher,
+    exits,
+    startAgent: (name) => startAgent(name, programs[name], cluster, node),
+    runtimeCpuMs: async () => (await groupCpuMs(runtimeGroup)) + (await groupCpuMs(node.cgroupParent)),
+    clean: async () => {
+      await removePods(api, namespace, watcher);
+      await removeSandboxes(cri);
+      watcher.forget();
+    },
+    end: async () => {
+      watcher.close();
+      await exits.close();
+      cri.close();
+      await api.close();
+      await cluster.down();
+    },
+  };
+}
+
+const refuse = (detail: string): never => {
+  throw new Error(`containerd answered what cannot be true: ${detail}`);
+};
+
+/** The harness keeps containerd with the control plane's programs; to count its CPU it needs a group of its own. */
+async function groupOfRuntime(cluster: Cluster, node: ClusterNode): Promise<string> {
+  const group = `${cluster.layout.cgroupParent}/runtime`;
+  await makeCgroup(group);
+  const { pid } = cluster.component(`containerd@${node.name}`);
+  for (const file of await procsFiles(group)) await writeFile(file, String(pid));
+  return group;
+}
+
+/** Both with the harness's configuration, and with health where this process can ask for it. */
+async function agentPrograms(
+  cluster: Cluster,
+  node: ClusterNode,
+  deckhand: readonly string[],
+): Promise<Readonly<Record<AgentName, Program>>> {
+  const parts = await buildParts();
+  const programs = {
+    go: await nodeAgent("go", cluster.layout, node, parts),
+    deckhand: await nodeAgent("deckhand", cluster.layout, node, parts, { deckhand }),
+  };
+  const file = join(node.folder, "kubelet.json");
+  const configuration = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+  await writeFile(file, JSON.stringify({ ...configuration, healthzBindAddress: node.address }));
+  return programs;
+}
+
+async function startAgent(name: AgentName, program: Program, cluster: Cluster, node: ClusterNode): Promise<Agent> {
+  const launchedMs = performance.now();
+  const record: ComponentRecord = await launch({
+    ...program,
+    anchor: { name: `anchor@${node.name}`, pid: cluster.component(`anchor@${node.name}`).pid },
+    cgroup: `${cluster.layout.cgroupParent}/parts`,
+    logFile: join(cluster.layout.folder, "logs", `${name}.log`),
+  });
+  await waitReady(cluster.layout, record);
+  return {
+    name,
+    pid: record.pid,
+    launchedMs,
+    stop: async () => {
+      await sendSignal(record, "SIGTERM");
+      await waitUntil(`${name} to end`, STOP_LIMIT_MS, async () => !(await isAlive(record)), 20);
+    },
+  };
+}
+
+async function removePods(api: KubeApi, namespace: string, watcher: PodWatcher): Promise<void> {
+  for (const name of watcher.present()) {
+    await api.delete(pods, { name, namespace }, { gracePeriodSeconds: 0 }, forever).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error;
+    });
+    await watcher.when(name, "deleted", ({ kind }) => kind === "deleted");
+  }
+}
+
+async function removeSandboxes({ runtime }: CriClient): Promise<void> {
+  for (const { id } of await runtime.listSandboxes({}, forever)) {
+    await runtime.stopSandbox(id, forever);
+    await runtime.removeSandbox(id, forever);
+  }
+  const left = await runtime.listSandboxes({}, forever);
+  if (left.length > 0) throw new Error(`${left.length} sandboxes cannot be removed`);
+}

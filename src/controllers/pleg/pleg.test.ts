@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setImmediate } from "node:timers/promises";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { LatestTable } from "../../concurrency/latest-table.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { ContainerEvent } from "../../domain/runtime/container.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import { Observer } from "./observer.ts";
+import { Pleg } from "./pleg.ts";
+
+/** A runtime that lists nothing, counts the looks at single pods and tells the events it is given. */
+function world() {
+  const clock = new ManualClock();
+  const end = new AbortController();
+  const looks: string[] = [];
+  let tell: (event: ContainerEvent) => void = () => {};
+  const runtime = {
+    listSandboxes: ({ labels }: { readonly labels?: Readonly<Record<string, string>> }) => {
+      const [uid] = Object.values(labels ?? {});
+      if (uid !== undefined) looks.push(uid);
+      return Promise.resolve([]);
+    },
+    listContainers: () => Promise.resolve([]),
+    sandboxStatus: () => Promise.reject(new Error("nothing is listed")),
+    containerStatus: () => Promise.reject(new Error("nothing is listed")),
+    events: async function* (signal: AbortSignal) {
+      for (;;) {
+        yield await new Promise<ContainerEvent>((resolve, reject) => {
+          tell = resolve;
+          signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        });
+      }
+    },
+  };
+  const listedSandboxes = new LatestCell<readonly Sandbox[] | undefined>(undefined);
+  const podRuntimeStatus = new LatestTable<string, PodRuntimeView>();
+  const observer = new Observer({ runtime, podRuntimeStatus, listedSandboxes, shutdown: end.signal });
+  const random = { fraction: () => 0, uuid: () => "" };
+  const pleg = new Pleg({ runtime, observer, listedSandboxes, clock, random, log: keptLog() });
+  const running = pleg.run(end.signal);
+  return {
+    clock,
+    observer,
+    looks,
+    tell: async (kind: ContainerEvent["kind"]) => {
+      await setImmediate();
+      tell({ kind, podUid: "a", containerId: "c", wallNs: 0n });
+      await setImmediate();
+    },
+    end: async () => {
+      end.abort(new Error("over"));
+      await running;
+    },
+  };
+}
+
+test("an end is looked at at once, what came to be only after a while", async () => {
+  const { clock, looks, tell, end } = world();
+  await tell("started");
+  assert.deepEqual(looks, []);
+  await tell("stopped");
+  assert.deepEqual(looks, ["a"]);
+  await tell("created");
+  await clock.advance(499);
+  assert.deepEqual(looks, ["a"]);
+  await clock.advance(501);
+  assert.deepEqual(looks, ["a", "a"]);
+  await end();
+});
+
+test("a hint is dropped when somebody has looked since", async () => {
+  const { clock, observer, looks, tell, end } = world();
+  await tell("started");
+  await observer.look("a", new AbortController().signal);
+  assert.deepEqual(looks, ["a"]);
+  await clock.advance(5_000);
+  assert.deepEqual(looks, ["a"]);
+  await end();
+});

@@ -1,0 +1,97 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { instance, pod, sandbox, view } from "../../../test/support/pods.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import type { Pod, PodCondition, PodStatus } from "../../api/gen/core-v1.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { LatestTable } from "../../concurrency/latest-table.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { noPods } from "../../domain/pod/desired-pod.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import { StatusPublisher } from "./status.ts";
+
+/** One admitted pod, and an API server that keeps the statuses it is sent. */
+function world() {
+  const clock = new ManualClock();
+  const end = new AbortController();
+  const object: Pod = pod();
+  const uid = object.metadata?.uid ?? "";
+  const sent: PodStatus[] = [];
+  let status: PodStatus = {};
+  const patch = ((_resource: unknown, _name: unknown, { body }: { readonly body: { readonly status: PodStatus } }) => {
+    sent.push(body.status);
+    status = { ...status, ...body.status, conditions: mergedConditions(status, body.status) };
+    return Promise.resolve({ ...object, status });
+  }) as unknown as ApiServer["patch"];
+  const admittedPods = new LatestTable<string, AdmittedPod>();
+  const podOutcomes = new LatestTable<string, PodOutcome>();
+  const running = new StatusPublisher({
+    api: { patch, delete: () => Promise.resolve() },
+    clock,
+    random: { fraction: () => 0, uuid: () => "" },
+    log: keptLog(),
+    admittedPods,
+    podOutcomes,
+    desiredPods: new LatestCell(noPods),
+    ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
+    qosClass: () => "BestEffort",
+    runtimeName: () => "containerd",
+  }).run(end.signal);
+  admittedPods.set(uid, { uid, pod: object, isStatic: false, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
+  return {
+    clock,
+    sent,
+    told: async (seen: PodRuntimeView) => {
+      const lifecycle = { kind: "running" } as const;
+      podOutcomes.set(uid, { uid, pod: object, lifecycle, view: seen, waiting: new Map(), messages: new Map() });
+      await clock.advance(0);
+    },
+    end: async () => {
+      end.abort(new Error("over"));
+      await running;
+    },
+  };
+}
+
+function mergedConditions(before: PodStatus, change: PodStatus): readonly PodCondition[] {
+  const byType = new Map((before.conditions ?? []).map((condition) => [condition.type, condition]));
+  for (const condition of change.conditions ?? []) {
+    byType.set(condition.type, { ...byType.get(condition.type), ...condition });
+  }
+  return [...byType.values()];
+}
+
+const readyToStart = ({ conditions }: PodStatus) =>
+  conditions?.find(({ type }) => type === "PodReadyToStartContainers")?.status;
+
+test("a sandbox that its container follows soon is told together with it", async () => {
+  const { clock, sent, told, end } = world();
+  await told(view([], []));
+  assert.equal(sent.length, 1);
+  await told(view([sandbox()], []));
+  await clock.advance(100);
+  await told(view([sandbox()], [instance("app", "running")]));
+  await clock.advance(60_000);
+  assert.deepEqual(
+    sent.map(({ phase }) => phase),
+    ["Pending", "Running"],
+  );
+  assert.equal(readyToStart(sent[1] ?? {}), "True");
+  await end();
+});
+
+test("a sandbox whose container takes long, as a pull does, is told by itself", async () => {
+  const { clock, sent, told, end } = world();
+  await told(view([], []));
+  await told(view([sandbox()], []));
+  await clock.advance(249);
+  assert.equal(sent.length, 1);
+  await clock.advance(1);
+  assert.equal(sent.length, 2);
+  assert.equal(readyToStart(sent[1] ?? {}), "True");
+  await end();
+});
