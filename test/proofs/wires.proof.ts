@@ -49,7 +49,7 @@ describe("the runtime", () => {
     const socketsBefore = sockets();
     const total = { answered: 0, unavailable: 0 };
     for (let round = 0; round < RUNTIME_KILLS; round += 1) {
-      const { answered, unavailable } = await callsOverADeath(world, container, random.fraction());
+      const { answered, unavailable } = await callsOverADeath(world, container, 0.2 + 0.6 * random.fraction());
       total.answered += answered;
       total.unavailable += unavailable;
       await world.restart();
@@ -72,7 +72,7 @@ describe("the runtime", () => {
 
 const sockets = () => process.getActiveResourcesInfo().filter((name) => name === "PipeWrap").length;
 
-/** Several callers at once; the runtime is killed when `fraction` of the calls have been made. */
+/** Several callers at once. The runtime is killed after `fraction` of the calls; half of the rest come while it dies, half after. */
 async function callsOverADeath(world: RuntimeWorld, container: string, fraction: number) {
   const calls = RUNTIME_CALLS / RUNTIME_KILLS;
   const { runtime, images } = world;
@@ -84,13 +84,16 @@ async function callsOverADeath(world: RuntimeWorld, container: string, fraction:
     () => images.listImages({}, patient),
   ];
   const killAt = Math.floor(fraction * calls);
+  const deadAt = Math.ceil((killAt + calls) / 2);
   let [made, answered, unavailable] = [0, 0, 0];
   let killed: Promise<void> | undefined;
   const caller = async () => {
     while (made < calls) {
       if (made === killAt) killed = world.kill();
-      const ask = kinds[made % kinds.length] ?? assert.fail();
+      const turn = made;
       made += 1;
+      if (turn >= deadAt) await killed;
+      const ask = kinds[turn % kinds.length] ?? assert.fail();
       try {
         await ask();
         answered += 1;
