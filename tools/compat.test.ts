@@ -6,7 +6,15 @@ import { scratch } from "./scratch.ts";
 describe("compat on a small repository", () => {
   const tree = scratch();
   after(() => tree[Symbol.dispose]());
-  tree.copy("tools/compat.ts", "tools/compat", "tools/repository.ts", "tools/shape.ts", "tools/testing", "src/base");
+  tree.copy(
+    "tools/compat.ts",
+    "tools/compat",
+    "tools/layers.ts",
+    "tools/repository.ts",
+    "tools/shape.ts",
+    "tools/testing",
+    "src/base",
+  );
   tree.linkPackages();
   tree.write("package.json", `{ "type": "module" }`);
   tree.write(".gitignore", "node_modules\n.runs/\n");

@@ -9,6 +9,7 @@ import { checkLedger } from "./compat/check.ts";
 import { coverage, kinds } from "./compat/coverage.ts";
 import { parseIds, parseLedger } from "./compat/ledger.ts";
 import { compatibilityPage } from "./compat/page.ts";
+import { startsRealParts } from "./compat/real-parts.ts";
 import { commitsSince, fingerprint, inRepository, repositoryRoot } from "./repository.ts";
 import { ShapeError } from "./shape.ts";
 import { parseRun, type RunRecord } from "./testing/run-record.ts";
@@ -27,6 +28,7 @@ function main(): number {
     parseIds(read("compat/ids.yaml")),
     runs.map(({ run }) => run),
     fingerprint,
+    (file) => startsRealParts(file, readIfThere),
   );
   for (const { row, staleProofs } of rows) {
     for (const { proof, changed } of staleProofs)
@@ -45,6 +47,8 @@ function main(): number {
 }
 
 const read = (path: string): string => readFileSync(inRepository(path), "utf8");
+
+const readIfThere = (path: string): string | undefined => (existsSync(inRepository(path)) ? read(path) : undefined);
 
 function readRuns(): readonly { readonly file: string; readonly run: RunRecord }[] {
   const files = globSync([".runs/*.json", "docs/proofs/*.json"], { cwd: repositoryRoot }).toSorted();

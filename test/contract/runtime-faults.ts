@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  answers,
   ended,
-  eventually,
   failure,
   patient,
   type RuntimeWorld,
@@ -130,16 +130,6 @@ export function faultContract(world: () => RuntimeWorld): void {
     await assert.rejects(client.runtime.version(patient), failure("Version", "unavailable"));
     await assert.rejects(client.images.listImages({}, patient), failure("ListImages", "unavailable"));
   });
-}
-
-/** Waits until the runtime answers, as any caller would: by asking. */
-async function answers(world: RuntimeWorld, runtime = world.runtime): Promise<void> {
-  const asked = () =>
-    runtime.version(patient).then(
-      () => true,
-      () => false,
-    );
-  await eventually(world, "the runtime to answer", asked);
 }
 
 async function hanging(world: RuntimeWorld, run: () => Promise<void>): Promise<void> {

@@ -165,6 +165,16 @@ export async function eventually(world: RuntimeWorld, what: string, done: () => 
   }
 }
 
+/** Waits until the runtime answers, as any caller would: by asking. */
+export async function answers(world: RuntimeWorld, runtime = world.runtime): Promise<void> {
+  const asked = () =>
+    runtime.version(patient).then(
+      () => true,
+      () => false,
+    );
+  await eventually(world, "the runtime to answer", asked);
+}
+
 /** How long `run` took by the world's clock. */
 export async function took(world: RuntimeWorld, run: () => Promise<unknown>): Promise<number> {
   const startMs = world.clock.monotonicMs();

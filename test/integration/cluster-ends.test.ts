@@ -3,33 +3,16 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import { test } from "node:test";
 import { exists } from "../cluster/cache.ts";
-import { cgroupsLeft } from "../cluster/cgroups.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { startCluster } from "../cluster/cluster.ts";
 import { command } from "../cluster/command.ts";
 import { down, forget } from "../cluster/down.ts";
-import { layoutOf } from "../cluster/layout.ts";
 import { machineState } from "../cluster/leftovers.ts";
 import { readRecord } from "../cluster/record.ts";
-import { takenSlots, takeSlot } from "../cluster/slots.ts";
+import { takeSlot } from "../cluster/slots.ts";
 import { waitUntil } from "../cluster/wait.ts";
-
-const CLI = join(import.meta.dirname, "..", "cluster", "cli.ts");
-
-/** The smallest there is: namespaces and a link. */
-const bare = (name?: string): Promise<Cluster> =>
-  startCluster({ ...(name === undefined ? {} : { name }), controlPlane: "none", nodes: [] });
-
-const slotsOf = async (name: string) => (await takenSlots()).filter((taken) => taken.name === name);
-
-async function assertNothingIsLeft(name: string): Promise<void> {
-  assert.deepEqual(await slotsOf(name), []);
-  const { folder, cgroupParent } = layoutOf(name, 0);
-  assert.equal(await exists(folder), false);
-  assert.deepEqual(await cgroupsLeft(cgroupParent), []);
-}
+import { assertNothingIsLeft, bare, CLI, slotsOf } from "./cluster-world.ts";
 
 for (const signal of ["SIGINT", "SIGTERM"] as const) {
   test(`${signal} during up on the command line takes down what has started`, async () => {

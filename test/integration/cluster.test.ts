@@ -14,16 +14,10 @@ import { AGNHOST_IMAGE, BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { machineKernelSettings, readKernelSettings } from "../cluster/kernel-settings.ts";
 import { allRecords, readRecord } from "../cluster/record.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
+import { CLI, runPod } from "./cluster-world.ts";
 
 const UP_MS_MAX = 30_000;
-const CLI = join(import.meta.dirname, "..", "cluster", "cli.ts");
-
 const cli = (...args: readonly string[]) => tryCommand(process.execPath, [CLI, ...args], { limitMs: 120_000 });
-
-async function runPod(cluster: Cluster, name: string, image: string, ...args: readonly string[]): Promise<void> {
-  await cluster.kubectl("run", name, `--image=${image}`, "--command", "--", ...args);
-  await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
-}
 
 async function runtimeConditions(cluster: Cluster): Promise<readonly string[]> {
   const endpoint = cluster.nodes[0]?.criEndpoint ?? "";

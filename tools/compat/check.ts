@@ -1,7 +1,7 @@
 /** Compares the ledger with the frozen ids and the recorded runs. Every disagreement is a problem that fails the check. */
 import type { RunRecord } from "../testing/run-record.ts";
 import type { Ledger, Priority, Row } from "./ledger.ts";
-import { changedFiles, type FindProof, type Fingerprint, idsIn, onRealParts, proofFinder } from "./proofs.ts";
+import { changedFiles, type FindProof, type Fingerprint, idsIn, proofFinder } from "./proofs.ts";
 
 const IDS_PER_TITLE_MAX = 3;
 
@@ -16,6 +16,9 @@ interface StaleProof {
   readonly changed: readonly string[];
 }
 
+/** Whether a test file runs real parts; the others hold pure tests and simulations, whatever suite they run in. */
+type OnRealParts = (file: string) => boolean;
+
 export interface Checked {
   readonly problems: readonly string[];
   readonly rows: readonly CheckedRow[];
@@ -26,9 +29,10 @@ export function checkLedger(
   ids: ReadonlyMap<string, Priority>,
   runs: readonly RunRecord[],
   fingerprint: Fingerprint,
+  onRealParts: OnRealParts,
 ): Checked {
   const find = proofFinder(runs, fingerprint);
-  const rows = ledger.rows.map((row) => checkRow(row, find));
+  const rows = ledger.rows.map((row) => checkRow(row, find, onRealParts));
   return {
     problems: [
       ...idProblems(ledger, ids),
@@ -52,6 +56,9 @@ function idProblems({ rows, areas }: Ledger, ids: ReadonlyMap<string, Priority>)
   return [...missing, ...twice, ...wrong];
 }
 
+/** Upstream's own tests run in a whole cluster. */
+const isUpstream = (title: string): boolean => title.startsWith("upstream:");
+
 /** The section a row stands in: its id without the last number. */
 export const areaOf = (id: string): string => id.slice(0, id.lastIndexOf("."));
 
@@ -71,7 +78,11 @@ function titleProblems(
   });
 }
 
-function checkRow(row: Row, find: FindProof): CheckedRow & { readonly problems: readonly string[] } {
+function checkRow(
+  row: Row,
+  find: FindProof,
+  onRealParts: OnRealParts,
+): CheckedRow & { readonly problems: readonly string[] } {
   const { id, standing } = row;
   if (standing.kind === "todo" || standing.kind === "wont") return { row, staleProofs: [], problems: [] };
   const problems: string[] = [];
@@ -79,7 +90,7 @@ function checkRow(row: Row, find: FindProof): CheckedRow & { readonly problems: 
   let shownOnRealParts = false;
   for (const title of standing.proofs) {
     const proof = find(title);
-    if (!title.startsWith("upstream:") && !idsIn(title).includes(id)) {
+    if (!isUpstream(title) && !idsIn(title).includes(id)) {
       problems.push(`${id}: its proof "${title}" does not name it in brackets`);
     }
     if (proof.kind === "unknown") {
@@ -87,11 +98,11 @@ function checkRow(row: Row, find: FindProof): CheckedRow & { readonly problems: 
       continue;
     }
     if (proof.kind === "failed") {
-      problems.push(`${id}: its proof "${title}" did not pass in the last recorded run (${proof.run.suite})`);
+      problems.push(`${id}: its proof "${title}" did not pass in the last recorded run (${proof.suite})`);
     } else if (proof.stale.length > 0) {
       staleProofs.push({ proof: title, changed: proof.stale });
     }
-    shownOnRealParts ||= onRealParts(proof.run);
+    shownOnRealParts ||= isUpstream(title) || proof.ranFrom.some(onRealParts);
   }
   if (standing.kind === "done" && standing.exact === undefined && !shownOnRealParts) {
     problems.push(`${id} is done, but no proof ran on real parts and no "exact" says why that is enough`);

@@ -7,6 +7,7 @@ import { checkLedger } from "./check.ts";
 import { coverage } from "./coverage.ts";
 import { type Priority, parseIds, parseLedger } from "./ledger.ts";
 import { compatibilityPage } from "./page.ts";
+import { startsRealParts } from "./real-parts.ts";
 
 const ids = new Map<string, Priority>([
   ["7.13", "P0"],
@@ -42,9 +43,10 @@ function runOf(tests: readonly Partial<TestRecord>[], about: Partial<RunRecord> 
 
 const unchanged = () => "as it was";
 const changed = () => "edited";
+const onParts = (file: string) => file !== "pure.test.ts";
 const done = (...proofs: readonly string[]) => `state: done, proofs: ${JSON.stringify(proofs)}`;
 const check = (ledger: ReturnType<typeof ledgerOf>, runs: readonly RunRecord[], fingerprint = unchanged) =>
-  checkLedger(ledger, ids, runs, fingerprint);
+  checkLedger(ledger, ids, runs, fingerprint, onParts);
 const problemsOf = (...args: Parameters<typeof check>) => check(...args).problems;
 
 describe("the ledger's check", () => {
@@ -78,9 +80,11 @@ describe("the ledger's check", () => {
   });
 
   test("finds a row that only pure tests prove, unless the entry says why that is enough", () => {
-    const unit = runOf([{}], { suite: "unit" });
-    assert.match(problemsOf(ledgerOf(done(CRASH)), [unit]).join(), /no proof ran on real parts/);
-    assert.deepEqual(problemsOf(ledgerOf(`${done(CRASH)}, exact: "the row is a formula"`), [unit]), []);
+    for (const suite of ["unit", "integration", "proof:simulated"]) {
+      const pure = runOf([{ file: "pure.test.ts" }], { suite, files: { "pure.test.ts": "as it was" } });
+      assert.match(problemsOf(ledgerOf(done(CRASH)), [pure]).join(), /no proof ran on real parts/);
+      assert.deepEqual(problemsOf(ledgerOf(`${done(CRASH)}, exact: "the row is a formula"`), [pure]), []);
+    }
   });
 
   test("finds a proof that does not name its row, and takes upstream tests by their own name", () => {
@@ -110,7 +114,7 @@ describe("the ledger's check", () => {
         ...[...four].map(([id, prio]) => `  - { id: "${id}", title: t, prio: ${prio}, state: todo }`),
       ].join("\n"),
     );
-    const titles = (name: string) => checkLedger(ledger, four, [runOf([{ name }])], unchanged).problems;
+    const titles = (name: string) => checkLedger(ledger, four, [runOf([{ name }])], unchanged, onParts).problems;
     assert.deepEqual(titles("[7.13][7.14][7.15] three"), []);
     assert.deepEqual(titles("[7.13][7.14][7.15][7.16] four"), [
       `a.test.ts: "[7.13][7.14][7.15][7.16] four" names more than 3 ids`,
@@ -151,7 +155,7 @@ describe("the ledger as written", () => {
     const byPriority = Object.fromEntries(coverage(asTodo(ledger)).map(({ label, total }) => [label, total]));
     assert.deepEqual(byPriority, { P0: 102, P1: 90, P2: 60, P3: 58, contract: 64, all: 374 });
     const frozen = parseIds(read("compat/ids.yaml"));
-    const problems = checkLedger(ledger, frozen, [], unchanged).problems;
+    const problems = checkLedger(ledger, frozen, [], unchanged, onParts).problems;
     assert.deepEqual(
       problems.filter((problem) => !problem.includes("proof")),
       [],
@@ -165,7 +169,7 @@ describe("coverage", () => {
   const other = { name: "[7.13] other", file: "b.test.ts" };
   const run = runOf([{}, other], { files: { "a.test.ts": "as it was", "b.test.ts": "as it was" } });
   const lineOf = (fingerprint: (file: string) => string) =>
-    coverage(checkLedger(twoProofs, ids, [run], fingerprint).rows).find(({ label }) => label === "all");
+    coverage(checkLedger(twoProofs, ids, [run], fingerprint, onParts).rows).find(({ label }) => label === "all");
 
   test("counts a row as done while one proof is fresh", () => {
     const line = lineOf((file) => (file === "a.test.ts" ? "edited" : "as it was"));
@@ -186,8 +190,12 @@ describe("coverage", () => {
     const contract = runOf([{ definedIn: "contract.ts" }], {
       files: { "a.test.ts": "as it was", "contract.ts": "as it was" },
     });
-    const { rows } = checkLedger(ledgerOf(done(CRASH)), ids, [contract], (file) =>
-      file === "contract.ts" ? "edited" : "as it was",
+    const { rows } = checkLedger(
+      ledgerOf(done(CRASH)),
+      ids,
+      [contract],
+      (file) => (file === "contract.ts" ? "edited" : "as it was"),
+      onParts,
     );
     assert.deepEqual(rows[0]?.staleProofs, [{ proof: CRASH, changed: ["contract.ts"] }]);
   });
@@ -200,9 +208,22 @@ rows:
   - { id: "7.13", title: "<root>/a|b", prio: P0, state: done, differs: "by events", proofs: ["${CRASH}"] }
   - { id: "7.14", title: "plain", prio: P1, state: partial, waits: "row 9.1", proofs: ["${CRASH}"] }`,
   );
-  const { rows } = checkLedger(ledger, ids, [runOf([{}])], unchanged);
+  const { rows } = checkLedger(ledger, ids, [runOf([{}])], unchanged, onParts);
   const page = compatibilityPage(ledger, rows);
   assert.ok(page.includes(`| 7.13 | &lt;root>/a\\|b | P0 | done | differs: by events | ${CRASH} |`), page);
   assert.ok(page.includes(`| 7.14 | plain | P1 | partial | waits: row 9.1 | ${CRASH} |`), page);
   assert.ok(page.includes("| P0 | 1 | 1 | 0 | 0 | 0 | 100.0 % |"), page);
+});
+
+test("a test file runs real parts when it, or what it imports, starts a cluster", () => {
+  const files = new Map([
+    ["test/integration/a.test.ts", `import { world } from "./world.ts";`],
+    ["test/integration/world.ts", `import { startCluster } from "../cluster/cluster.ts";\nimport "./a.test.ts";`],
+    ["test/proofs/day.proof.ts", `import { VirtualClock } from "../../sim/virtual-clock.ts";`],
+    ["sim/virtual-clock.ts", ""],
+  ]);
+  const read = (file: string) => files.get(file);
+  assert.equal(startsRealParts("test/integration/a.test.ts", read), true);
+  assert.equal(startsRealParts("test/proofs/day.proof.ts", read), false);
+  assert.equal(startsRealParts("test/gone.test.ts", read), false);
 });

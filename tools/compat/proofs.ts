@@ -3,8 +3,8 @@ import type { RunRecord, TestRecord } from "../testing/run-record.ts";
 
 type Proof =
   | { readonly kind: "unknown" }
-  | { readonly kind: "failed"; readonly run: RunRecord }
-  | { readonly kind: "passed"; readonly run: RunRecord; readonly stale: readonly string[] };
+  | { readonly kind: "failed"; readonly ranFrom: readonly string[]; readonly suite: string }
+  | { readonly kind: "passed"; readonly ranFrom: readonly string[]; readonly stale: readonly string[] };
 
 /** Content of a file now, or undefined when it is gone. */
 export type Fingerprint = (file: string) => string | undefined;
@@ -22,8 +22,9 @@ export function proofFinder(runs: readonly RunRecord[], fingerprint: Fingerprint
     if (found === undefined) return { kind: "unknown" };
     const { run, tests } = found;
     // Two tests of one title: the proof is both.
-    if (!tests.every((test) => test.passed)) return { kind: "failed", run };
-    return { kind: "passed", run, stale: changedFiles(run, tests, fingerprint) };
+    const ranFrom = tests.map((test) => test.file);
+    if (!tests.every((test) => test.passed)) return { kind: "failed", ranFrom, suite: run.suite };
+    return { kind: "passed", ranFrom, stale: changedFiles(run, tests, fingerprint) };
   };
 }
 
@@ -39,9 +40,6 @@ export function changedFiles(
   const files = new Set(tests.flatMap(({ file, definedIn }) => (definedIn === undefined ? [file] : [file, definedIn])));
   return [...files].filter((file) => fingerprint(file) !== run.files[file]);
 }
-
-/** A unit run holds pure tests and simulations; every other record was made on real parts. */
-export const onRealParts = (run: RunRecord): boolean => run.suite !== "unit";
 
 /** The ids a title names in brackets. */
 export const idsIn = (title: string): readonly string[] =>

@@ -1,6 +1,6 @@
 /**
- * Run by itself, with --expose-gc, so that nothing else is in the figures: what 200 watches cost, and what 1000 lost connections
- * leave behind. Prints one JSON object. Arguments: the experiment and the connection's url and files.
+ * Run by itself, with --expose-gc, so that nothing else is in the figures: what watches cost, and what lost connections leave behind.
+ * Prints one JSON object. Arguments: the experiment, how many, and the connection's url and files.
  */
 import { getEventListeners } from "node:events";
 import { readFileSync } from "node:fs";
@@ -12,10 +12,9 @@ import { createKubeApi, type KubeApi } from "../../../src/wire/kube-api/client.t
 import { TcpProxy } from "../../cluster/tcp-proxy.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 
-const [experiment, url = "", caFile = "", certFile = "", keyFile = ""] = process.argv.slice(2);
+const [experiment, count = "", url = "", caFile = "", certFile = "", keyFile = ""] = process.argv.slice(2);
 const MB = 2 ** 20;
-const WATCHES = 200;
-const RECONNECTS = 1000;
+const COUNT = Number(count);
 
 const client = (at: string): KubeApi =>
   createKubeApi({
@@ -67,13 +66,13 @@ async function watchMemory(): Promise<object> {
   const before = await settled();
   const startedMs = performance.now();
   let open = 0;
-  const watches = Array.from({ length: WATCHES }, (_, index) =>
+  const watches = Array.from({ length: COUNT }, (_, index) =>
     watchOne(api, `c${index}`, stop.signal, () => {
       open += 1;
     }),
   );
   const ended = Promise.allSettled(watches);
-  await waitUntil("all watches to be open", 30_000, () => Promise.resolve(open === WATCHES), 5);
+  await waitUntil("all watches to be open", 30_000, () => Promise.resolve(open === COUNT), 5);
   const openMs = performance.now() - startedMs;
   const after = await settled();
   const { sessionsOpen } = api;
@@ -81,7 +80,7 @@ async function watchMemory(): Promise<object> {
   await ended;
   await api.close();
   return {
-    watches: WATCHES,
+    watches: open,
     sessions: sessionsOpen,
     openMs: Math.round(openMs),
     rssBeforeMb: before.rss / MB,
@@ -107,7 +106,7 @@ async function reconnects(): Promise<object> {
   };
   for (let round = 0; round < 50; round += 1) await once();
   const before = await settled();
-  for (let round = 0; round < RECONNECTS; round += 1) await once();
+  for (let round = 0; round < COUNT; round += 1) await once();
   const after = await settled();
   await api.get(namespaces, { name: "default" }, life.signal);
   const listeners = getEventListeners(life.signal, "abort").length;

@@ -10,11 +10,11 @@ import { assertUnreachable, type ClusterOf, clientFor, forever, proxyFor, timed 
 
 const RSS_ADDED_MB_MAX = 35;
 
-async function measure<T>(experiment: "watches" | "reconnects", { api }: Cluster): Promise<T> {
+async function measure<T>(experiment: "watches" | "reconnects", count: number, { api }: Cluster): Promise<T> {
   const child = fileURLToPath(new URL("./leak-child.ts", import.meta.url));
   const connection = [api.url, api.caFile, api.adminCertFile, api.adminKeyFile];
-  const output = await command(process.execPath, ["--expose-gc", child, experiment, ...connection], {
-    limitMs: 240_000,
+  const output = await command(process.execPath, ["--expose-gc", child, experiment, String(count), ...connection], {
+    limitMs: 60_000 + 180 * count,
   });
   return JSON.parse(output) as T;
 }
@@ -38,30 +38,37 @@ interface Leftovers {
   readonly resourcesAfterClose: Readonly<Record<string, number>>;
 }
 
-export function leakCases(cluster: ClusterOf): void {
-  void test(`200 watches on one client add at most ${RSS_ADDED_MB_MAX} MB`, async () => {
-    const cost = await measure<WatchCost>("watches", cluster());
-    figure("RSS before", Number(cost.rssBeforeMb.toFixed(1)), "MB");
-    figure("RSS added by 200 watches", Number(cost.rssAddedMb.toFixed(1)), "MB");
-    figure("heap added by 200 watches", Number(cost.heapAddedMb.toFixed(1)), "MB");
-    figure("200 watches opened in", cost.openMs, "ms");
-    assert.deepEqual([cost.watches, cost.sessions], [200, 2]);
-    assert.ok(cost.rssAddedMb <= RSS_ADDED_MB_MAX, `${cost.rssAddedMb} MB`);
-  });
+const STREAMS_PER_CONNECTION = 100;
 
-  void test("1000 lost connections leave no socket, timer, stream or listener", async () => {
-    const left = await measure<Leftovers>("reconnects", cluster());
-    figure("connections made", left.connections, "connections");
-    figure("heap added by 1000 reconnects", Number(left.heapAddedMb.toFixed(2)), "MB");
-    assert.ok(left.connections >= 1050, `${left.connections} connections`);
-    assert.deepEqual([left.sessionsOpen, left.streamsOpen, left.listeners], [1, 0, 0]);
-    // The client's one connection, the proxy's two halves of it and its listening socket; one ping timer.
-    assert.ok((left.resources["TCPSocketWrap"] ?? 0) <= 3, JSON.stringify(left.resources));
-    assert.ok((left.resources["Timeout"] ?? 0) <= 1, JSON.stringify(left.resources));
-    const { TCPSocketWrap = 0, TCPServerWrap = 0, Timeout = 0 } = left.resourcesAfterClose;
-    assert.deepEqual([TCPSocketWrap, TCPServerWrap, Timeout], [0, 0, 0], JSON.stringify(left.resourcesAfterClose));
-    assert.ok(left.heapAddedMb < 5, `${left.heapAddedMb} MB of heap`);
-  });
+export async function watchesAreCheap(cluster: Cluster, count: number): Promise<void> {
+  const cost = await measure<WatchCost>("watches", count, cluster);
+  figure("RSS before", Number(cost.rssBeforeMb.toFixed(1)), "MB");
+  figure(`RSS added by ${count} watches`, Number(cost.rssAddedMb.toFixed(1)), "MB");
+  figure(`heap added by ${count} watches`, Number(cost.heapAddedMb.toFixed(1)), "MB");
+  figure(`${count} watches opened in`, cost.openMs, "ms");
+  assert.deepEqual([cost.watches, cost.sessions], [count, Math.ceil(count / STREAMS_PER_CONNECTION)]);
+  assert.ok(cost.rssAddedMb <= RSS_ADDED_MB_MAX, `${cost.rssAddedMb} MB`);
+}
+
+export async function lostConnectionsLeaveNothing(cluster: Cluster, count: number): Promise<void> {
+  const left = await measure<Leftovers>("reconnects", count, cluster);
+  figure("connections made", left.connections, "connections");
+  figure(`heap added by ${count} reconnects`, Number(left.heapAddedMb.toFixed(2)), "MB");
+  assert.ok(left.connections >= count, `${left.connections} connections`);
+  assert.deepEqual([left.sessionsOpen, left.streamsOpen, left.listeners], [1, 0, 0]);
+  // The client's one connection, the proxy's two halves of it and its listening socket; one ping timer.
+  assert.ok((left.resources["TCPSocketWrap"] ?? 0) <= 3, JSON.stringify(left.resources));
+  assert.ok((left.resources["Timeout"] ?? 0) <= 1, JSON.stringify(left.resources));
+  const { TCPSocketWrap = 0, TCPServerWrap = 0, Timeout = 0 } = left.resourcesAfterClose;
+  assert.deepEqual([TCPSocketWrap, TCPServerWrap, Timeout], [0, 0, 0], JSON.stringify(left.resourcesAfterClose));
+  assert.ok(left.heapAddedMb < 5, `${left.heapAddedMb} MB of heap`);
+}
+
+export function leakCases(cluster: ClusterOf): void {
+  void test(`200 watches on one client add at most ${RSS_ADDED_MB_MAX} MB`, () => watchesAreCheap(cluster(), 200));
+
+  void test("1000 lost connections leave no socket, timer, stream or listener", () =>
+    lostConnectionsLeaveNothing(cluster(), 1000));
 
   void test("close ends everything at once: requests, queues, watches, connections; and refuses what comes after", async (t) => {
     const proxy = await proxyFor(t, cluster());

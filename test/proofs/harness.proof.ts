@@ -1,0 +1,81 @@
+/** The harness's promise: clusters come up in time and go without a trace, also when their maker is killed at any moment. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { test } from "node:test";
+import { SeededRandom } from "../../sim/seeded-random.ts";
+import { startCluster } from "../cluster/cluster.ts";
+import { down } from "../cluster/down.ts";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import { readRecord } from "../cluster/record.ts";
+import { pause } from "../cluster/wait.ts";
+import { figure } from "../figures.ts";
+import { bare, CLI, leftOf, runPod, slotsOf } from "../integration/cluster-world.ts";
+import { seed, wholeSize } from "../size.ts";
+
+const CYCLES = wholeSize() ? 20 : 2;
+const KILLS = wholeSize() ? 30 : 3;
+const UP_MS_MAX = 30_000;
+
+const seconds = (ms: number) => Math.round(ms / 100) / 10;
+
+/** What was measured in the cycles: kills come at a random moment of such a span. */
+let typicalUpMs = 10_000;
+
+test(`${CYCLES} times up with the Go kubelet, a pod, and down: in time, with nothing left`, async () => {
+  const upsMs: number[] = [];
+  const left: string[] = [];
+  for (let cycle = 0; cycle < CYCLES; cycle += 1) {
+    const startedMs = performance.now();
+    const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] });
+    upsMs.push(performance.now() - startedMs);
+    try {
+      await runPod(cluster, "pod", BUSYBOX_IMAGE, "sleep", "3600");
+    } finally {
+      await cluster.down();
+    }
+    left.push(...(await leftOf(cluster.layout.name)));
+  }
+  upsMs.sort((a, b) => a - b);
+  typicalUpMs = upsMs[Math.floor((upsMs.length - 1) / 2)] ?? typicalUpMs;
+  const slowestMs = upsMs.at(-1) ?? Number.POSITIVE_INFINITY;
+  figure("up, p50", seconds(typicalUpMs), "s");
+  figure("up, slowest", seconds(slowestMs), "s");
+  figure("left behind by all cycles", left.length, "things");
+  assert.deepEqual(left, []);
+  assert.ok(slowestMs <= UP_MS_MAX, `the slowest up took ${slowestMs} ms`);
+});
+
+test(`an up killed at a random moment, ${KILLS} times: the next one works, and nothing is left`, async (t) => {
+  t.diagnostic(`seed ${seed()}`);
+  const random = new SeededRandom(seed());
+  const name = "killed-proof";
+  const left: string[] = [];
+  let [kills, withoutParts, partsMost] = [0, 0, 0];
+  for (let attempt = 0; kills < KILLS; attempt += 1) {
+    assert.ok(attempt < 2 * KILLS + 2, `of ${attempt} ups only ${kills} could be killed before they ended`);
+    const up = spawn(process.execPath, [CLI, "--name", name, "up"], { stdio: "ignore" });
+    const exited = once(up, "exit");
+    await pause(random.fraction() * typicalUpMs);
+    up.kill("SIGKILL");
+    await exited;
+    const record = await readRecord(name);
+    if (record?.complete === true) {
+      await down(name);
+      continue;
+    }
+    kills += 1;
+    const parts = record?.components.length ?? 0;
+    if (parts === 0) withoutParts += 1;
+    partsMost = Math.max(partsMost, parts);
+    // Both ways to clean up have their turn: the next up of that name, and down.
+    if (kills % 2 === 0 && (await slotsOf(name)).length > 0) await down(name);
+    await (await bare(name)).down();
+    left.push(...(await leftOf(name)));
+  }
+  figure("ups killed", kills, "kills");
+  figure("of them before any part had started", withoutParts, "kills");
+  figure("most parts running at a kill", partsMost, "parts");
+  figure("left behind by all kills", left.length, "things");
+  assert.deepEqual(left, []);
+});
