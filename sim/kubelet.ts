@@ -4,11 +4,10 @@ import type { CompiledOptions } from "../src/app/options/compiled-options.ts";
 import { loadOptions } from "../src/app/options/load-options.ts";
 import type { AgentFactory } from "./sim-node.ts";
 
-export const ROOT = "/var/lib/kubelet";
 export const MANIFESTS = "/etc/kubernetes/manifests";
 
 /** As an operator would start it, with the defaults of a command line. */
-export function kubeletOptions(nodeName: string, ...flags: readonly string[]): CompiledOptions {
+function kubeletOptions(nodeName: string, ...flags: readonly string[]): CompiledOptions {
   const args = [
     `--hostname-override=${nodeName}`,
     "--kubeconfig=/etc/kubernetes/kubelet.conf",

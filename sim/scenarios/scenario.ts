@@ -14,10 +14,10 @@ export interface Stage {
   readonly node: SimNode;
   readonly oracle: Oracle;
   readonly agent: AgentFactory;
-  create(pod: Pod): string;
-  pod(name: string): Pod | undefined;
-  remove(name: string, graceSeconds?: number): void;
-  writeManifest(file: string, pod: Pod | undefined): Promise<void>;
+  readonly create: (pod: Pod) => string;
+  readonly pod: (name: string) => Pod | undefined;
+  readonly remove: (name: string, graceSeconds?: number) => void;
+  readonly writeManifest: (file: string, pod: Pod | undefined) => Promise<void>;
 }
 
 export interface Scenario {
@@ -80,10 +80,11 @@ export async function play(
     await done;
   }
   await passUntil(stage, scenario.lastsMs);
-  const failure = node.failure === undefined ? [] : [`the agent ended by itself: ${String(node.failure)}`];
+  const { failure } = node;
+  const ended = failure instanceof Error ? [`the agent ended by itself: ${failure.message}`] : [];
   return {
     violations: stage.oracle.violations,
-    wrong: [...scenario.wrong(stage), ...failure],
+    wrong: [...scenario.wrong(stage), ...ended],
     calls,
     crashed,
     hash: world.trace.hash,

@@ -87,7 +87,11 @@ describe("static pods on a node of ours", () => {
     const [other] = world.oracle.containersOf(second);
     const spans = [one, other, again].map((container) => [container?.firstSeenMs ?? 0, container?.lastAliveMs ?? 0]);
     const order = spans.flat();
-    assert.deepEqual(order, order.toSorted(), "each ended before the next began");
+    assert.deepEqual(
+      order,
+      order.toSorted((a, b) => a - b),
+      "each ended before the next began",
+    );
     assert.deepEqual(world.oracle.verdict().doubled, []);
   });
 

@@ -93,7 +93,7 @@ describe("a node changes its agent under running pods", () => {
     const { metadata, spec } = await get<{
       metadata: { uid: string };
       spec: { renewTime: string; holderIdentity: string };
-    }>(...["lease", NODE, "-n", "kube-node-lease"]);
+    }>("lease", NODE, "-n", "kube-node-lease");
     assert.equal(spec.holderIdentity, NODE);
     return { uid: metadata.uid, renewTime: spec.renewTime };
   };

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setImmediate } from "node:timers/promises";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
@@ -46,15 +45,20 @@ function world() {
     observer,
     looks,
     tell: async (kind: ContainerEvent["kind"]) => {
-      await setImmediate();
+      await settled();
       tell({ kind, podUid: "a", containerId: "c", wallNs: 0n });
-      await setImmediate();
+      await settled();
     },
     end: async () => {
       end.abort(new Error("over"));
       await running;
     },
   };
+}
+
+/** Every promise that can go on has gone on. */
+async function settled(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await Promise.resolve();
 }
 
 test("an end is looked at at once, what came to be only after a while", async () => {
