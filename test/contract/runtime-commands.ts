@@ -104,10 +104,13 @@ export function commandContract(world: () => RuntimeWorld): void {
     const sandbox = await runSandbox(world(), t);
     const program = { kind: "print", stdout: "one\ntwo\n", stderr: "half", code: 0 } as const;
     const { logPath } = await ended(world(), await startContainer(world(), sandbox, "a", program));
-    const read = async () => (await world().readLog(logPath)).trimEnd().split("\n");
-    // The last line may be written a moment after the end is known.
-    await eventually(world(), "three lines", async () => (await read()).length >= 3);
-    const lines = await read();
+    // The last line may be written, in pieces, a moment after the end is known.
+    let log = "";
+    await eventually(world(), "three whole lines", async () => {
+      log = await world().readLog(logPath);
+      return log.split("\n").length > 3;
+    });
+    const lines = log.trimEnd().split("\n");
     const parts = lines.map((line) => LOG_LINE.exec(line)?.slice(1).join(" ") ?? `not a log line: ${line}`);
     const of = (stream: string) => parts.filter((part) => part.startsWith(stream));
     assert.deepEqual(of("stdout"), ["stdout F one", "stdout F two"]);

@@ -19,12 +19,13 @@ import { CLI, runPod } from "./cluster-world.ts";
 const UP_MS_MAX = 30_000;
 const cli = (...args: readonly string[]) => tryCommand(process.execPath, [CLI, ...args], { limitMs: 120_000 });
 
+/** Those that are true. A runtime may have more of its own, such as containerd's warning of what is deprecated. */
 async function runtimeConditions(cluster: Cluster): Promise<readonly string[]> {
   const endpoint = cluster.nodes[0]?.criEndpoint ?? "";
   const client = connectCri({ endpoint, onMalformed: (detail) => assert.fail(detail) }, hostClock);
   try {
     const { conditions } = await client.runtime.status({ verbose: false }, AbortSignal.timeout(5_000));
-    return conditions.map(({ type, status }) => `${type}=${status}`);
+    return conditions.filter(({ status }) => status).map(({ type }) => type);
   } finally {
     client.close();
   }
@@ -42,7 +43,8 @@ test("up, a pod with its token, logs, exec and a Service, down: three times in a
       t.diagnostic(`cycle ${cycle}: up after ${(upMs / 1000).toFixed(1)} s`);
       assert.ok(upMs <= UP_MS_MAX, `up took ${upMs} ms`);
       assert.equal(await cluster.kubectl("get", "--raw", "/readyz"), "ok");
-      assert.deepEqual(await runtimeConditions(cluster), ["RuntimeReady=true", "NetworkReady=true"]);
+      const conditions = await runtimeConditions(cluster);
+      for (const wanted of ["RuntimeReady", "NetworkReady"]) assert.ok(conditions.includes(wanted), conditions.join());
       await runPod(cluster, "web", AGNHOST_IMAGE, "/agnhost", "netexec", "--http-port=8080");
       assert.match(await cluster.kubectl("logs", "web"), /Started HTTP server on port 8080/);
       const token = await cluster.kubectl(
