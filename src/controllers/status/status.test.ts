@@ -9,18 +9,20 @@ import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { noPods } from "../../domain/pod/desired-pod.ts";
+import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import { StatusPublisher } from "./status.ts";
 
 /** One admitted pod, and an API server that keeps the statuses it is sent. */
-function world() {
+function world(metadata: Pod["metadata"] = {}) {
   const clock = new ManualClock();
   const end = new AbortController();
-  const object: Pod = pod();
+  const object: Pod = pod({}, metadata);
   const uid = object.metadata?.uid ?? "";
   const sent: PodStatus[] = [];
+  const removed: string[] = [];
   let status: PodStatus = {};
   const patch = ((_resource: unknown, _name: unknown, { body }: { readonly body: { readonly status: PodStatus } }) => {
     sent.push(body.status);
@@ -30,7 +32,13 @@ function world() {
   const admittedPods = new LatestTable<string, AdmittedPod>();
   const podOutcomes = new LatestTable<string, PodOutcome>();
   const running = new StatusPublisher({
-    api: { patch, delete: () => Promise.resolve() },
+    api: {
+      patch,
+      delete: (_resource, { name }) => {
+        removed.push(name);
+        return Promise.resolve();
+      },
+    },
     clock,
     random: { fraction: () => 0, uuid: () => "" },
     log: keptLog(),
@@ -45,8 +53,8 @@ function world() {
   return {
     clock,
     sent,
-    told: async (seen: PodRuntimeView) => {
-      const lifecycle = { kind: "running" } as const;
+    removed,
+    told: async (seen: PodRuntimeView, lifecycle: PodLifecycle = { kind: "running" }) => {
       podOutcomes.set(uid, { uid, pod: object, lifecycle, view: seen, waiting: new Map(), messages: new Map() });
       await clock.advance(0);
     },
@@ -93,5 +101,17 @@ test("a sandbox whose container takes long, as a pull does, is told by itself", 
   await clock.advance(1);
   assert.equal(sent.length, 2);
   assert.equal(readyToStart(sent[1] ?? {}), "True");
+  await end();
+});
+
+test("a finished pod is removed once, however often its worker speaks before the watch shows it gone [11.3]", async () => {
+  const { removed, told, end } = world({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+  const finished: PodLifecycle = { kind: "finished", why: { kind: "deleted" } };
+  const last = () => view([], [instance("app", "exited")]);
+  await told(last(), finished);
+  assert.equal(removed.length, 1);
+  await told(last(), finished);
+  await told(last(), finished);
+  assert.equal(removed.length, 1);
   await end();
 });

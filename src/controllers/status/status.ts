@@ -57,6 +57,8 @@ export class StatusPublisher {
   readonly #options: StatusOptions;
   readonly #written = new Map<string, Written>();
   readonly #failures = new Map<string, number>();
+  /** Whose removal the API server has taken; until the watch shows it there is nothing more to ask for. */
+  readonly #removed = new Set<string>();
   /** Since when something minor waits, on the monotonic clock. */
   readonly #minorSinceMs = new Map<string, number>();
 
@@ -119,6 +121,7 @@ export class StatusPublisher {
     if (admitted === undefined) {
       this.#written.delete(uid);
       this.#failures.delete(uid);
+      this.#removed.delete(uid);
       this.#minorSinceMs.delete(uid);
       return;
     }
@@ -224,12 +227,14 @@ export class StatusPublisher {
     if (isStatic || lifecycle.kind !== "finished") return;
     if (metadata?.deletionTimestamp === undefined || !isTerminal(status?.phase)) return;
     const { name = "", namespace = "", uid = "" } = metadata;
+    if (this.#removed.has(uid)) return;
     await this.#options.api.delete(
       pods,
       { name, namespace },
       { gracePeriodSeconds: 0, preconditions: { uid } },
       signal,
     );
+    this.#removed.add(uid);
   }
 }
 
