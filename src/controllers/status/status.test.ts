@@ -8,17 +8,17 @@ import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
-import { noPods } from "../../domain/pod/desired-pod.ts";
+import { type DesiredPods, noPods } from "../../domain/pod/desired-pod.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "../../domain/pod/pod-identity.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import { StatusPublisher } from "./status.ts";
 
 /** One admitted pod, and an API server that keeps the statuses it is sent. */
-function world() {
+function world(object: Pod = pod(), isStatic = false) {
   const clock = new ManualClock();
   const end = new AbortController();
-  const object: Pod = pod();
   const uid = object.metadata?.uid ?? "";
   const sent: PodStatus[] = [];
   let status: PodStatus = {};
@@ -27,6 +27,7 @@ function world() {
     status = { ...status, ...body.status, conditions: mergedConditions(status, body.status) };
     return Promise.resolve({ ...object, status });
   }) as unknown as ApiServer["patch"];
+  const desiredPods = new LatestCell<DesiredPods>(noPods);
   const admittedPods = new LatestTable<string, AdmittedPod>();
   const podOutcomes = new LatestTable<string, PodOutcome>();
   const running = new StatusPublisher({
@@ -36,15 +37,19 @@ function world() {
     log: keptLog(),
     admittedPods,
     podOutcomes,
-    desiredPods: new LatestCell(noPods),
+    desiredPods,
     ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
     qosClass: () => "BestEffort",
     runtimeName: () => "containerd",
   }).run(end.signal);
-  admittedPods.set(uid, { uid, pod: object, isStatic: false, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
+  admittedPods.set(uid, { uid, pod: object, isStatic, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
   return {
     clock,
     sent,
+    mirrored: async (mirror: Pod) => {
+      desiredPods.set({ ...noPods, mirrors: new Map([[fullNameOf(mirror), mirror]]) });
+      await clock.advance(0);
+    },
     told: async (seen: PodRuntimeView) => {
       const lifecycle = { kind: "running" } as const;
       podOutcomes.set(uid, { uid, pod: object, lifecycle, view: seen, waiting: new Map(), messages: new Map() });
@@ -93,5 +98,15 @@ test("a sandbox whose container takes long, as a pull does, is told by itself", 
   await clock.advance(1);
   assert.equal(sent.length, 2);
   assert.equal(readyToStart(sent[1] ?? {}), "True");
+  await end();
+});
+
+test("[11.13] a static pod's status goes to the mirror that shows it, not to one of its name that shows the next", async () => {
+  const { sent, told, mirrored, end } = world(pod({}, { annotations: { [CONFIG_HASH]: "one" } }), true);
+  await told(view([sandbox()], [instance("app", "running")]));
+  await mirrored(pod({}, { uid: "mirror-of-two", annotations: { [CONFIG_MIRROR]: "two" } }));
+  assert.equal(sent.length, 0);
+  await mirrored(pod({}, { uid: "mirror-of-one", annotations: { [CONFIG_MIRROR]: "one" } }));
+  assert.equal(sent[0]?.phase, "Running");
   await end();
 });
