@@ -85,18 +85,21 @@ export class OutsideOracle {
     return [...this.#seen.values()].filter((container) => container.uid === uid && container.name === "");
   }
 
+  /** Of a pod's containers, without its sandbox. */
+  pidsOf(uid: string): readonly number[] {
+    const ids = new Set(this.containersOf(uid).map(({ id }) => id));
+    const folders = [...this.#folders()].filter(({ id }) => ids.has(id)).map(({ folder }) => folder);
+    return folders.flatMap((folder) => read(join(folder, "cgroup.procs")).split("\n").filter(Boolean).map(Number));
+  }
+
   /** Kills every process of a pod's containers, as the kernel does when memory runs out; the sandbox stays. */
   killContainers(uid: string): void {
-    const ids = new Set(this.containersOf(uid).map(({ id }) => id));
-    for (const { id, folder } of this.#folders()) {
-      if (!ids.has(id)) continue;
-      for (const pid of read(join(folder, "cgroup.procs")).split("\n").filter(Boolean)) {
-        try {
-          process.kill(Number(pid), "SIGKILL");
-        } catch (error) {
-          // The first process takes the others with it.
-          if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-        }
+    for (const pid of this.pidsOf(uid)) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch (error) {
+        // The first process takes the others with it.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     }
   }

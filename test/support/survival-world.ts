@@ -78,11 +78,16 @@ export class SurvivalWorld {
     return { name, uid };
   }
 
-  async delete({ name, uid }: LivingPod): Promise<void> {
+  /** From the API server at once, whatever the node says. */
+  forceDelete(pod: LivingPod): Promise<void> {
+    return this.delete(pod, "?gracePeriodSeconds=0");
+  }
+
+  async delete({ name, uid }: LivingPod, query = ""): Promise<void> {
     this.oracle.mayEnd(uid);
     this.#endedMs.set(name, Date.now());
     this.#wanted.delete(uid);
-    const { status, body } = await this.#api("DELETE", `/api/v1/namespaces/default/pods/${name}`);
+    const { status, body } = await this.#api("DELETE", `/api/v1/namespaces/default/pods/${name}${query}`);
     assert.ok(status === 200 || status === 202, JSON.stringify(body));
   }
 
