@@ -41,6 +41,7 @@ export class OutsideOracle {
   readonly #seen = new Map<string, SeenContainer>();
   readonly #names = new Map<string, { readonly uid: string; readonly name: string }>();
   readonly #mayEnd = new Map<string, number>();
+  readonly #cutShort = new Set<string>();
   readonly #doubled = new Map<string, string>();
   readonly #timer: NodeJS.Timeout;
   #looks = 0;
@@ -67,6 +68,17 @@ export class OutsideOracle {
   /** From now on the end of this pod's containers has a cause. */
   mayEnd(uid: string): void {
     if (!this.#mayEnd.has(uid)) this.#mayEnd.set(uid, Date.now());
+  }
+
+  /** This container's end has a cause, and so has the start of another in its place. */
+  hasCause(id: string): void {
+    this.#cutShort.add(id);
+  }
+
+  /** All that ran and run, sandboxes too. */
+  get containers(): readonly SeenContainer[] {
+    this.#look();
+    return [...this.#seen.values()];
   }
 
   /** How often the node was looked at. */
@@ -117,6 +129,7 @@ export class OutsideOracle {
     const runs = new Map<string, SeenContainer[]>();
     for (const container of this.#seen.values()) {
       const { uid, name, id, alive } = container;
+      if (this.#cutShort.has(id)) continue;
       if (!alive && !this.#mayEnd.has(uid)) lost.push(`${uid} ${name === "" ? "sandbox" : name} ${id.slice(0, 12)}`);
       if (name !== "") runs.set(`${uid} ${name}`, [...(runs.get(`${uid} ${name}`) ?? []), container]);
     }
