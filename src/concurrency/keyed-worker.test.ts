@@ -56,6 +56,14 @@ test("an interrupted turn is told why, and gets another", async () => {
   assert.equal(turns[1]?.signal.aborted, false);
 });
 
+test("an interrupt of a key at rest begins a turn and lets it be", async () => {
+  const { worker, turns } = world();
+  worker.interrupt("a");
+  await settle();
+  assert.equal(turns.length, 1);
+  assert.equal(turns[0]?.signal.aborted, false);
+});
+
 test("a turn that throws is a bug that is told, and the key goes on", async () => {
   const { worker, turns, bugs } = world();
   worker.wake("a");

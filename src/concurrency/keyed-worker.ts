@@ -53,8 +53,10 @@ export class KeyedWorker<K> {
 
   /** Ends the turn under way, if there is one, and starts another. */
   interrupt(key: K): void {
+    // Taken before: a turn that the waking begins is not the one to end.
+    const running = this.#slots.get(key)?.running;
     this.wake(key);
-    this.#slots.get(key)?.running?.abort(new Interrupted());
+    running?.abort(new Interrupted());
   }
 
   isBusy(key: K): boolean {

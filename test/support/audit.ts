@@ -69,3 +69,14 @@ export function podDeletions(
       name: objectRef?.name ?? "",
     }));
 }
+
+/** Ids of the containers that the node ever told as running. */
+export function toldRunning(entries: readonly AuditEntry[]): ReadonlySet<string> {
+  const ids = new Set<string>();
+  for (const { requestObject } of entries) {
+    for (const { containerID, state } of (requestObject as Pod | undefined)?.status?.containerStatuses ?? []) {
+      if (state?.running !== undefined && containerID !== undefined) ids.add(containerID.replace(/^.*:\/\//, ""));
+    }
+  }
+  return ids;
+}

@@ -41,6 +41,7 @@ export class OutsideOracle {
   readonly #seen = new Map<string, SeenContainer>();
   readonly #names = new Map<string, { readonly uid: string; readonly name: string }>();
   readonly #mayEnd = new Map<string, number>();
+  readonly #cutShort = new Set<string>();
   readonly #doubled = new Map<string, string>();
   readonly #timer: NodeJS.Timeout;
   #looks = 0;
@@ -69,6 +70,17 @@ export class OutsideOracle {
     if (!this.#mayEnd.has(uid)) this.#mayEnd.set(uid, Date.now());
   }
 
+  /** This container's end has a cause, and so has the start of another in its place. */
+  hasCause(id: string): void {
+    this.#cutShort.add(id);
+  }
+
+  /** All that ran and run, sandboxes too. */
+  get containers(): readonly SeenContainer[] {
+    this.#look();
+    return [...this.#seen.values()];
+  }
+
   /** How often the node was looked at. */
   get looks(): number {
     return this.#looks;
@@ -85,18 +97,21 @@ export class OutsideOracle {
     return [...this.#seen.values()].filter((container) => container.uid === uid && container.name === "");
   }
 
+  /** Of a pod's containers, without its sandbox. */
+  pidsOf(uid: string): readonly number[] {
+    const ids = new Set(this.containersOf(uid).map(({ id }) => id));
+    const folders = [...this.#folders()].filter(({ id }) => ids.has(id)).map(({ folder }) => folder);
+    return folders.flatMap((folder) => read(join(folder, "cgroup.procs")).split("\n").filter(Boolean).map(Number));
+  }
+
   /** Kills every process of a pod's containers, as the kernel does when memory runs out; the sandbox stays. */
   killContainers(uid: string): void {
-    const ids = new Set(this.containersOf(uid).map(({ id }) => id));
-    for (const { id, folder } of this.#folders()) {
-      if (!ids.has(id)) continue;
-      for (const pid of read(join(folder, "cgroup.procs")).split("\n").filter(Boolean)) {
-        try {
-          process.kill(Number(pid), "SIGKILL");
-        } catch (error) {
-          // The first process takes the others with it.
-          if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-        }
+    for (const pid of this.pidsOf(uid)) {
+      try {
+        process.kill(pid, "SIGKILL");
+      } catch (error) {
+        // The first process takes the others with it.
+        if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
       }
     }
   }
@@ -114,6 +129,7 @@ export class OutsideOracle {
     const runs = new Map<string, SeenContainer[]>();
     for (const container of this.#seen.values()) {
       const { uid, name, id, alive } = container;
+      if (this.#cutShort.has(id)) continue;
       if (!alive && !this.#mayEnd.has(uid)) lost.push(`${uid} ${name === "" ? "sandbox" : name} ${id.slice(0, 12)}`);
       if (name !== "") runs.set(`${uid} ${name}`, [...(runs.get(`${uid} ${name}`) ?? []), container]);
     }

@@ -5,7 +5,7 @@ import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
-import { auditOf, podDeletions, readyFlips } from "./audit.ts";
+import { type AuditEntry, auditOf, podDeletions, readyFlips, toldRunning } from "./audit.ts";
 import { OutsideOracle } from "./outside-oracle.ts";
 import { rawApi } from "./raw-api.ts";
 
@@ -27,6 +27,9 @@ export const lastingPod = (name: string, more: Partial<NonNullable<Pod["spec"]>>
   },
 });
 
+/** How long a start may last that a kill cuts short. */
+const CUT_MS = 2_000;
+
 interface LivingPod {
   readonly name: string;
   readonly uid: string;
@@ -38,6 +41,9 @@ export class SurvivalWorld {
   readonly #api: Awaited<ReturnType<typeof rawApi>>;
   readonly #wanted = new Map<string, LivingPod>();
   readonly #endedMs = new Map<string, number>();
+  readonly #killsMs: number[] = [];
+  /** Starts that a kill cut short, and that the runtime took back. */
+  readonly cutShort = new Set<string>();
   #made = 0;
 
   private constructor(cluster: Cluster, oracle: OutsideOracle, api: Awaited<ReturnType<typeof rawApi>>) {
@@ -78,11 +84,16 @@ export class SurvivalWorld {
     return { name, uid };
   }
 
-  async delete({ name, uid }: LivingPod): Promise<void> {
+  /** From the API server at once, whatever the node says. */
+  forceDelete(pod: LivingPod): Promise<void> {
+    return this.delete(pod, "?gracePeriodSeconds=0");
+  }
+
+  async delete({ name, uid }: LivingPod, query = ""): Promise<void> {
     this.oracle.mayEnd(uid);
     this.#endedMs.set(name, Date.now());
     this.#wanted.delete(uid);
-    const { status, body } = await this.#api("DELETE", `/api/v1/namespaces/default/pods/${name}`);
+    const { status, body } = await this.#api("DELETE", `/api/v1/namespaces/default/pods/${name}${query}`);
     assert.ok(status === 200 || status === 202, JSON.stringify(body));
   }
 
@@ -131,12 +142,35 @@ export class SurvivalWorld {
     return undefined;
   }
 
+  async kill(component: string): Promise<void> {
+    this.#killsMs.push(Date.now());
+    await this.cluster.component(component).kill();
+  }
+
+  /**
+   * A runtime takes back what it was starting when its caller dies, and so does one that dies itself. Such a container was never told
+   * as running, and its whole life lies around a kill.
+   */
+  #excuseCutShort(entries: readonly AuditEntry[]): ReadonlySet<string> {
+    const told = toldRunning(entries);
+    const excused = new Set<string>();
+    for (const { id, uid, name, alive, firstSeenMs, lastAliveMs } of this.oracle.containers) {
+      const around = this.#killsMs.some((killMs) => firstSeenMs > killMs - CUT_MS && lastAliveMs < killMs + CUT_MS);
+      if (alive || told.has(id) || !around) continue;
+      this.oracle.hasCause(id);
+      this.cutShort.add(id);
+      if (name !== "") excused.add(uid);
+    }
+    return excused;
+  }
+
   /** What must be empty, whatever happened. */
   async faults(): Promise<Readonly<Record<string, readonly string[]>>> {
     const entries = await auditOf(this.cluster, NODE_USER);
+    const excused = this.#excuseCutShort(entries);
     const restartCounts = (await this.pods()).flatMap(({ metadata, status }) =>
       (status?.containerStatuses ?? [])
-        .filter(({ restartCount }) => restartCount > 0)
+        .filter(({ restartCount }) => restartCount > 0 && !excused.has(metadata?.uid ?? ""))
         .map(({ name, restartCount }) => `${metadata?.name}/${name}: ${restartCount}`),
     );
     return {

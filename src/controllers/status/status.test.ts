@@ -8,7 +8,8 @@ import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
-import { noPods } from "../../domain/pod/desired-pod.ts";
+import { type DesiredPods, noPods } from "../../domain/pod/desired-pod.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "../../domain/pod/pod-identity.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
@@ -16,10 +17,9 @@ import type { ApiServer } from "../../ports/api-server.ts";
 import { StatusPublisher } from "./status.ts";
 
 /** One admitted pod, and an API server that keeps the statuses it is sent. */
-function world(metadata: Pod["metadata"] = {}) {
+function world(object: Pod = pod(), isStatic = false) {
   const clock = new ManualClock();
   const end = new AbortController();
-  const object: Pod = pod({}, metadata);
   const uid = object.metadata?.uid ?? "";
   const sent: PodStatus[] = [];
   const removed: string[] = [];
@@ -29,6 +29,7 @@ function world(metadata: Pod["metadata"] = {}) {
     status = { ...status, ...body.status, conditions: mergedConditions(status, body.status) };
     return Promise.resolve({ ...object, status });
   }) as unknown as ApiServer["patch"];
+  const desiredPods = new LatestCell<DesiredPods>(noPods);
   const admittedPods = new LatestTable<string, AdmittedPod>();
   const podOutcomes = new LatestTable<string, PodOutcome>();
   const running = new StatusPublisher({
@@ -44,16 +45,20 @@ function world(metadata: Pod["metadata"] = {}) {
     log: keptLog(),
     admittedPods,
     podOutcomes,
-    desiredPods: new LatestCell(noPods),
+    desiredPods,
     ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
     qosClass: () => "BestEffort",
     runtimeName: () => "containerd",
   }).run(end.signal);
-  admittedPods.set(uid, { uid, pod: object, isStatic: false, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
+  admittedPods.set(uid, { uid, pod: object, isStatic, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
   return {
     clock,
     sent,
     removed,
+    mirrored: async (mirror: Pod) => {
+      desiredPods.set({ ...noPods, mirrors: new Map([[fullNameOf(mirror), mirror]]) });
+      await clock.advance(0);
+    },
     told: async (seen: PodRuntimeView, lifecycle: PodLifecycle = { kind: "running" }) => {
       podOutcomes.set(uid, { uid, pod: object, lifecycle, view: seen, waiting: new Map(), messages: new Map() });
       await clock.advance(0);
@@ -105,7 +110,7 @@ test("a sandbox whose container takes long, as a pull does, is told by itself", 
 });
 
 test("a finished pod is removed once, however often its worker speaks before the watch shows it gone [11.3]", async () => {
-  const { removed, told, end } = world({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+  const { removed, told, end } = world(pod({}, { deletionTimestamp: "2026-01-01T00:00:00Z" }));
   const finished: PodLifecycle = { kind: "finished", why: { kind: "deleted" } };
   const last = () => view([], [instance("app", "exited")]);
   await told(last(), finished);
@@ -113,5 +118,15 @@ test("a finished pod is removed once, however often its worker speaks before the
   await told(last(), finished);
   await told(last(), finished);
   assert.equal(removed.length, 1);
+  await end();
+});
+
+test("[11.13] a static pod's status goes to the mirror that shows it, not to one of its name that shows the next", async () => {
+  const { sent, told, mirrored, end } = world(pod({}, { annotations: { [CONFIG_HASH]: "one" } }), true);
+  await told(view([sandbox()], [instance("app", "running")]));
+  await mirrored(pod({}, { uid: "mirror-of-two", annotations: { [CONFIG_MIRROR]: "two" } }));
+  assert.equal(sent.length, 0);
+  await mirrored(pod({}, { uid: "mirror-of-one", annotations: { [CONFIG_MIRROR]: "one" } }));
+  assert.equal(sent[0]?.phase, "Running");
   await end();
 });

@@ -16,7 +16,7 @@ import { whenever } from "../../concurrency/whenever.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
-import { fullNameOf } from "../../domain/pod/pod-identity.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "../../domain/pod/pod-identity.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodContainer } from "../../domain/pod/runtime-view.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
@@ -145,7 +145,7 @@ export class StatusPublisher {
 
   /** The API server's object for this pod, as far as we know: its own, or the mirror of a static one. */
   #published({ uid, pod, isStatic }: AdmittedPod): Pod | undefined {
-    const watched = isStatic ? this.#options.desiredPods.value.mirrors.get(fullNameOf(pod)) : pod;
+    const watched = isStatic ? mirrorOf(pod, this.#options.desiredPods.value) : pod;
     if (watched === undefined) return undefined;
     const written = this.#written.get(uid);
     if (
@@ -236,6 +236,13 @@ export class StatusPublisher {
     );
     this.#removed.add(uid);
   }
+}
+
+/** The mirror that shows this very pod: while an edit goes through, the one of its name may already show the next. */
+function mirrorOf(pod: Pod, { mirrors }: DesiredPods): Pod | undefined {
+  const mirror = mirrors.get(fullNameOf(pod));
+  const shown = mirror?.metadata?.annotations?.[CONFIG_MIRROR];
+  return shown === pod.metadata?.annotations?.[CONFIG_HASH] ? mirror : undefined;
 }
 
 const hostIpsOf = (own: OwnNode): readonly string[] =>

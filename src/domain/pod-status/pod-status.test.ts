@@ -74,6 +74,11 @@ describe("phase", () => {
     ["[11.1] deleted, its containers ended well", "Succeeded", { view: ended(0), lifecycle: terminated("deleted") }],
     ["[11.1] deleted before anything started", "Failed", { view: view([], []), lifecycle: terminated("deleted") }],
     [
+      "[6.8] a static pod that came back under its UID",
+      "Running",
+      { previous: { phase: "Succeeded" }, isStatic: true },
+    ],
+    [
       "[11.1] a terminal phase never changes",
       "Succeeded",
       { view: ended(1), previous: { phase: "Succeeded" }, lifecycle: terminated("deleted") },

@@ -88,7 +88,9 @@ function finalStatuses(
 }
 
 function phaseOf(statuses: readonly ContainerStatus[], { pod, lifecycle, previous, isStatic }: PodStatusInputs): Phase {
-  if (isTerminal(previous.phase)) return previous.phase;
+  // A static pod whose manifest went and came back has its UID again, and lives again.
+  const livesAgain = isStatic && lifecycle.kind === "running";
+  if (isTerminal(previous.phase) && !livesAgain) return previous.phase;
   const ended = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
   if (ended && lifecycle.why.kind === "failed") return "Failed";
   const phase = podPhase(pod, statuses, lifecycle);

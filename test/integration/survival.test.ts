@@ -1,0 +1,117 @@
+/** How the agent comes and goes on a real node: before its runtime, before its API server, and without a trace on its pods. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { pause, waitUntil } from "../cluster/wait.ts";
+import { auditOf, readyFlips } from "../support/audit.ts";
+import { NO_FAULTS, NODE, NODE_USER, SurvivalWorld } from "../support/survival-world.ts";
+
+const AGENT = `kubelet@${NODE}`;
+const RUNTIME = `containerd@${NODE}`;
+const SERVER = "kube-apiserver";
+const END_MS_MAX = 5_000;
+
+describe("the agent comes and goes", () => {
+  let world: SurvivalWorld;
+
+  before(async () => {
+    world = await SurvivalWorld.start();
+    for (let i = 0; i < 5; i += 1) await world.create();
+    await world.settled();
+  });
+
+  after(async () => {
+    await world.down();
+  });
+
+  const agentLog = () => readFile(world.cluster.component(AGENT).logFile, "utf8");
+  const nodeWrites = async () =>
+    (await auditOf(world.cluster, NODE_USER)).filter(({ verb }) => verb !== "watch").length;
+
+  test("[1.20] told to end it ends within 5 s, leaves every pod running and says nothing of the node", async (t) => {
+    const agent = world.cluster.component(AGENT);
+    const startedMs = performance.now();
+    await agent.end();
+    const tookMs = performance.now() - startedMs;
+    t.diagnostic(`ended after ${Math.round(tookMs)} ms`);
+    assert.ok(tookMs <= END_MS_MAX, `${tookMs} ms`);
+    const said = await nodeWrites();
+    await pause(2_000);
+    assert.equal(await nodeWrites(), said);
+    assert.deepEqual(world.oracle.verdict(), { doubled: [], lost: [], restarted: [] });
+    assert.equal(world.oracle.living.size, 5);
+    await agent.restart();
+    await world.settled();
+    assert.deepEqual(await world.faults(), NO_FAULTS);
+  });
+
+  for (const [what, absent] of [
+    ["its runtime", [RUNTIME]],
+    ["its API server", [SERVER]],
+    ["both its runtime and its API server", [SERVER, RUNTIME]],
+  ] as const) {
+    test(`[1.24] [1.11] started before ${what} it waits, and then carries on by itself`, async () => {
+      const agent = world.cluster.component(AGENT);
+      await agent.end();
+      for (const name of absent) await world.cluster.component(name).kill();
+      await agent.restart();
+      const { pid } = agent;
+      await pause(5_000);
+      assert.deepEqual(world.oracle.verdict(), { doubled: [], lost: [], restarted: [] });
+      for (const name of absent) await world.cluster.component(name).restart();
+      const fresh = await world.create();
+      await world.settled();
+      assert.equal(world.oracle.containersOf(fresh.uid).length, 1);
+      assert.deepEqual([agent.pid, await agent.isAlive()], [pid, true], "the same process all along");
+      assert.deepEqual(await world.faults(), NO_FAULTS);
+    });
+  }
+
+  test("[6.7] a pod whose object went by force while the agent was away is ended, and no other", async () => {
+    const agent = world.cluster.component(AGENT);
+    await agent.end();
+    const [victim] = world.wanted;
+    assert.ok(victim);
+    await world.forceDelete(victim);
+    await agent.restart();
+    await waitUntil("the orphan to end", 60_000, () => Promise.resolve(!world.oracle.living.has(victim.uid)));
+    await world.settled();
+    assert.deepEqual(await world.faults(), NO_FAULTS);
+  });
+
+  test("[27.1.8] [27.1.39] each pod has its folder and its group where any kubelet looks, and what is left of others goes", async () => {
+    const run = async (...args: readonly string[]) => (await world.cluster.nodes[0]?.run(...args))?.stdout ?? "";
+    const wanted = world.wanted.map(({ uid }) => uid).toSorted();
+    const folders = "/var/lib/kubelet/pods";
+    await waitUntil("the folders of ended pods to go", 90_000, async () => {
+      return (await run("ls", folders)).trim().split("\n").toSorted().join() === wanted.join();
+    });
+    const modes = await run("stat", "-c", "%a", ...wanted.map((uid) => `${folders}/${uid}`));
+    assert.deepEqual([...new Set(modes.trim().split("\n"))], ["750"]);
+    assert.deepEqual((await run("ls", `${folders}/${wanted[0]}`)).trim().split("\n"), [
+      "containers",
+      "plugins",
+      "volumes",
+    ]);
+    const group = await readFile(`/proc/${world.oracle.pidsOf(wanted[0] ?? "")[0]}/cgroup`, "utf8");
+    const parent = world.cluster.nodes[0]?.cgroupParent;
+    assert.match(group, new RegExp(`:pids:${parent}/kubepods/besteffort/pod${wanted[0]}/[0-9a-f]{64}\n`));
+    assert.doesNotMatch(await agentLog(), /unforeseen/);
+  });
+
+  test("the eye sees what it is there to see: a death, a restart and a flip", async () => {
+    const [victim] = world.wanted;
+    assert.ok(victim);
+    world.oracle.killContainers(victim.uid);
+    await waitUntil("the restart", 60_000, () => Promise.resolve(world.oracle.containersOf(victim.uid).length === 2));
+    await world.settled();
+    const { doubled, lost, restarted } = world.oracle.verdict();
+    assert.deepEqual([doubled.length, lost.length, restarted.length], [0, 1, 1]);
+    const flips = readyFlips(await auditOf(world.cluster, NODE_USER), () => undefined);
+    assert.ok(
+      flips.some((flip) => flip.includes(victim.name)),
+      flips.join("\n"),
+    );
+    assert.equal((await world.faults())["restartCounts"]?.length, 1);
+  });
+});
