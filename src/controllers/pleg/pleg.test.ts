@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { setImmediate } from "node:timers/promises";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
@@ -46,9 +45,9 @@ function world() {
     observer,
     looks,
     tell: async (kind: ContainerEvent["kind"]) => {
-      await setImmediate();
+      await clock.advance(0);
       tell({ kind, podUid: "a", containerId: "c", wallNs: 0n });
-      await setImmediate();
+      await clock.advance(0);
     },
     end: async () => {
       end.abort(new Error("over"));
