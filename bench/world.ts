@@ -77,6 +77,8 @@ async function furnish(cluster: Cluster, nodeFlags: readonly string[]): Promise<
   const bundle = join(cluster.layout.folder, "bundle", "deckhand.js");
   await mkdir(join(bundle, ".."), { recursive: true });
   await buildBundle(bundle);
+  // As in the package: without it Node would first try to read the bundle as CommonJS, at every start.
+  await writeFile(join(bundle, "..", "package.json"), JSON.stringify({ type: "module" }));
   const programs = await agentPrograms(cluster, node, [process.execPath, ...nodeFlags, bundle]);
   // A watch that ends within a run would lose the moment of what happens meanwhile.
   const api = await clientOf(cluster, { watchSeconds: { min: 86_400, max: 86_400 } });

@@ -54,13 +54,12 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
       }
       return [...names].sort();
     },
-    processes: async (name) => processesOf(tree, await below(name)),
+    processes: async (name) => processesOf(tree, (await below(name)).flat()),
     async destroy(name, signal) {
       assert(name.length > 0, "the group everything is in is not ours to remove");
       try {
-        await killAll(tree, clock, () => below(name), signal);
-        // Deepest first: a group that has others in it stays.
-        for (const folder of (await below(name)).toReversed()) await remove(tree, clock, folder, signal);
+        await killAll(tree, clock, async () => (await below(name)).flat(), signal);
+        await Promise.all((await below(name)).map((folders) => removeAll(tree, clock, folders, signal)));
       } catch (error) {
         if (signal.aborted) throw error;
         throw new Error(`cgroup ${pathOf(name)}: ${messageOf(error)}`, { cause: error });
@@ -107,21 +106,34 @@ async function bringTo(tree: CgroupTree, version: CgroupVersion, path: string, s
   }
 }
 
-/** The group's folder and all below it in every hierarchy, parents first. */
-async function groupsBelow(tree: CgroupTree, version: CgroupVersion, path: string): Promise<readonly string[]> {
-  const found: string[] = [];
-  const visit = async (folder: string) => {
-    found.push(folder);
-    for (const child of await tree.children(folder)) await visit(join(folder, child));
+/** The group's folder and all below it, parents first: a list for each hierarchy that has it. */
+async function groupsBelow(
+  tree: CgroupTree,
+  version: CgroupVersion,
+  path: string,
+): Promise<readonly (readonly string[])[]> {
+  const found = await Promise.all(version.roots.map((root) => groupAndBelow(tree, join(root, path))));
+  return found.filter((folders) => folders.length > 0);
+}
+
+async function groupAndBelow(tree: CgroupTree, folder: string): Promise<readonly string[]> {
+  if (!(await tree.isGroup(folder))) return [];
+  const found = [folder];
+  const visit = async (parent: string) => {
+    for (const child of await tree.children(parent)) {
+      found.push(join(parent, child));
+      await visit(join(parent, child));
+    }
   };
-  for (const root of version.roots) if (await tree.isGroup(join(root, path))) await visit(join(root, path));
+  await visit(folder);
   return found;
 }
 
 async function processesOf(tree: CgroupTree, folders: readonly string[]): Promise<readonly number[]> {
   const pids = new Set<number>();
-  for (const folder of folders) {
-    for (const line of ((await tree.read(join(folder, "cgroup.procs"))) ?? "").split("\n")) {
+  const texts = await Promise.all(folders.map((folder) => tree.read(join(folder, "cgroup.procs"))));
+  for (const text of texts) {
+    for (const line of (text ?? "").split("\n")) {
       // Zero stands for a process that this one cannot see, and would mean ourselves to `kill`.
       if (Number(line) > 0) pids.add(Number(line));
     }
@@ -144,6 +156,16 @@ async function killAll(
   }
   const left = await processesOf(tree, await groups());
   if (left.length > 0) throw new Error(`processes ${left.join(", ")} outlived ${KILL_ATTEMPTS} attempts to kill them`);
+}
+
+/** Of one hierarchy, deepest first: a group that has others in it stays. */
+async function removeAll(
+  tree: CgroupTree,
+  clock: Clock,
+  folders: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const folder of folders.toReversed()) await remove(tree, clock, folder, signal);
 }
 
 /** The kernel lets go of a group a moment after its last process. */

@@ -15,19 +15,11 @@ export function cgroupV1(mounts: readonly V1Hierarchy[], tree: CgroupTree): Cgro
     roots: mounts.map(({ path }) => path),
     settings: v1Settings,
     async isWhole(path) {
-      for (const mount of needed) if (!(await tree.isGroup(join(mount.path, path)))) return false;
-      return true;
+      const found = await Promise.all(needed.map((mount) => tree.isGroup(join(mount.path, path))));
+      return found.every(Boolean);
     },
     async make(path) {
-      for (const mount of mounts) {
-        let folder = mount.path;
-        for (const part of path.split("/").filter((part) => part !== "")) {
-          const parent = folder;
-          folder = join(folder, part);
-          await tree.make(folder);
-          if (mount.controllers.includes("cpuset")) await inheritCpuset(tree, parent, folder);
-        }
-      }
+      await Promise.all(mounts.map((mount) => makeIn(mount, path, tree)));
     },
     async folderOf(controller, path) {
       const mount = mounts.find(({ controllers }) => controllers.includes(controller));
@@ -36,9 +28,32 @@ export function cgroupV1(mounts: readonly V1Hierarchy[], tree: CgroupTree): Cgro
   };
 }
 
+/** Mostly only the last group is missing, and there are a dozen hierarchies: what is there is not made again. */
+async function makeIn({ path: root, controllers }: V1Hierarchy, path: string, tree: CgroupTree): Promise<void> {
+  const isCpuset = controllers.includes("cpuset");
+  const folders = [root];
+  for (const part of path.split("/")) if (part !== "") folders.push(join(folders.at(-1) ?? root, part));
+  let first = folders.length - 1;
+  while (first > 1 && !(await isSettled(tree, folders[first - 1] ?? root, isCpuset))) first -= 1;
+  for (const [index, folder] of folders.entries()) {
+    if (index < first || index === 0) continue;
+    await tree.make(folder);
+    if (isCpuset) await inheritCpuset(tree, folders[index - 1] ?? root, folder);
+  }
+}
+
+/** Whether a group can be made below it as it is. */
+async function isSettled(tree: CgroupTree, folder: string, isCpuset: boolean): Promise<boolean> {
+  if (!isCpuset) return tree.isGroup(folder);
+  const values = await Promise.all(CPUSET_FILES.map((file) => tree.read(join(folder, file))));
+  return values.every((value) => value !== undefined && value.trim() !== "");
+}
+
+const CPUSET_FILES = ["cpuset.cpus", "cpuset.mems"] as const;
+
 /** A new cpuset is empty, and nothing can run in it or below it until it has CPUs and memory nodes. */
 async function inheritCpuset(tree: CgroupTree, parent: string, folder: string): Promise<void> {
-  for (const file of ["cpuset.cpus", "cpuset.mems"]) {
+  for (const file of CPUSET_FILES) {
     const own = await tree.read(join(folder, file));
     const inherited = (await tree.read(join(parent, file)))?.trim() ?? "";
     if (own?.trim() === "" && inherited !== "") await tree.write(join(folder, file), inherited);

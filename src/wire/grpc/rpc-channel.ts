@@ -41,4 +41,14 @@ export class RpcError extends Error {
 }
 
 /** The numbers of gRPC that are made on this side too. */
-export const RPC_CODE = { invalidArgument: 3, internal: 13, unavailable: 14 } as const;
+export const RPC_CODE = {
+  cancelled: 1,
+  unknown: 2,
+  invalidArgument: 3,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  unauthenticated: 16,
+} as const;

@@ -1,0 +1,59 @@
+/** gRPC's framing: a flag, a length of four bytes, a message. */
+import { RPC_CODE, RpcError } from "./rpc-channel.ts";
+
+const HEAD_BYTES = 5;
+
+export function frame(message: Uint8Array): Buffer {
+  const framed = Buffer.allocUnsafe(HEAD_BYTES + message.length);
+  framed[0] = 0;
+  framed.writeUInt32BE(message.length, 1);
+  framed.set(message, HEAD_BYTES);
+  return framed;
+}
+
+/** Whole messages from chunks that are cut anywhere. */
+export class FrameReader {
+  readonly #bytesMax: number;
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** The messages that this chunk completes. */
+  read(chunk: Buffer): readonly Buffer[] {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    const messages: Buffer[] = [];
+    for (;;) {
+      const length = this.#nextLength();
+      if (length === undefined || this.#bytes < HEAD_BYTES + length) return messages;
+      const whole = this.#joined();
+      messages.push(whole.subarray(HEAD_BYTES, HEAD_BYTES + length));
+      this.#chunks = [whole.subarray(HEAD_BYTES + length)];
+      this.#bytes -= HEAD_BYTES + length;
+    }
+  }
+
+  #nextLength(): number | undefined {
+    if (this.#bytes < HEAD_BYTES) return undefined;
+    const [first] = this.#chunks;
+    const head = first !== undefined && first.length >= HEAD_BYTES ? first : this.#joined();
+    if (head[0] !== 0) throw new RpcError(RPC_CODE.internal, "the answer is compressed, which nobody asked for");
+    const length = head.readUInt32BE(1);
+    if (length <= this.#bytesMax) return length;
+    throw new RpcError(
+      RPC_CODE.resourceExhausted,
+      `an answer of ${length} bytes is over the limit of ${this.#bytesMax}`,
+    );
+  }
+
+  #joined(): Buffer {
+    const [first] = this.#chunks;
+    if (this.#chunks.length === 1 && first !== undefined) return first;
+    const whole = Buffer.concat(this.#chunks);
+    this.#chunks = [whole];
+    return whole;
+  }
+}
