@@ -39,6 +39,10 @@ export class FakeCgroups implements Cgroups {
     return [...this.#groups.keys()].some((path) => path.split("/").includes(part));
   }
 
+  countsSwap(): Promise<boolean> {
+    return Promise.resolve(true);
+  }
+
   exists(name: CgroupName): Promise<boolean> {
     return Promise.resolve(this.#groups.has(name.join("/")));
   }

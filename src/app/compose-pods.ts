@@ -16,7 +16,7 @@ import { parseResolverFile } from "../domain/pod/dns-config.ts";
 import type { PodSource } from "../domain/pod/pod-identity.ts";
 import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
 import type { StaticPodFact } from "../domain/pod/static-pod-uid.ts";
-import { podParents } from "../domain/resources/cgroup-name.ts";
+import { KUBEPODS, podParents } from "../domain/resources/cgroup-name.ts";
 import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
 import { podQosClass } from "../domain/resources/qos-class.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -137,7 +137,7 @@ async function makeWorkers(
     hugepageSizes: hugepageSizesOf(machine),
     memoryCapacityBytes: machine.memoryBytes,
     singleProcessOomKill: options.cgroups.singleProcessOomKill,
-    swapLimits: cgroups.version === 2,
+    swapLimits: await cgroups.countsSwap(KUBEPODS),
   });
   return new PodWorkers(
     { ...ports, cgroups, journal, events, log: ports.logOf("pod-workers") },

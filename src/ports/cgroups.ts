@@ -8,6 +8,8 @@ export interface Cgroups {
   readonly version: 1 | 2;
   /** What the runtime is given as a parent for this group. */
   pathOf(name: CgroupName): string;
+  /** Whether the kernel counts swap, so that a limit of it can be set at all. Asked of a group that is there. */
+  countsSwap(name: CgroupName): Promise<boolean>;
   exists(name: CgroupName): Promise<boolean>;
   /** Makes the group with its parents, or brings the values of an existing one to these. */
   apply(name: CgroupName, values: CgroupValues): Promise<void>;

@@ -19,6 +19,7 @@ import {
   REGISTRY_USERNAME,
   registries,
 } from "./control-plane.ts";
+import { type CriProxy, startCriProxy } from "./cri-proxy.ts";
 import { down, endAbandoned, exclusively, MACHINE_LOCK, takeDown } from "./down.ts";
 import { buildImages, type Images } from "./images.ts";
 import { noteKernelSettings } from "./kernel-settings.ts";
@@ -47,7 +48,8 @@ export interface ClusterOptions {
   /** Left out: a name of its own, and the next `startCluster` ends it once the process that made it is gone. */
   readonly name?: string;
   readonly controlPlane: "none" | "api" | "full";
-  readonly nodes: readonly { readonly agent: Agent; readonly options?: AgentOptions }[];
+  /** `criProxy`: calls of the agent to its runtime are recorded, and can be disturbed, by this process. */
+  readonly nodes: readonly { readonly agent: Agent; readonly options?: AgentOptions; readonly criProxy?: boolean }[];
   readonly report?: (line: string) => void;
   /** Gives up: what has started by then is taken down. */
   readonly signal?: AbortSignal;
@@ -71,6 +73,8 @@ export interface Component {
 export interface ClusterNode extends NodeLayout {
   readonly agent: Agent;
   readonly criEndpoint: string;
+  /** What stands between agent and runtime, if that was asked for. */
+  readonly criProxy: CriProxy | undefined;
   /** Runs a command in the node's namespaces. */
   run(...args: readonly string[]): Promise<CommandResult>;
 }
@@ -119,7 +123,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     try {
       const builder = await ClusterBuilder.begin(layoutOf(name, slot), parts, options);
       await builder.build(images);
-      return open(layoutOf(name, slot), parts, builder.record);
+      return open(layoutOf(name, slot), parts, builder.record, builder.proxies);
     } catch (error) {
       const reason: unknown = options.signal?.aborted === true ? options.signal.reason : error;
       const trouble = await takeDown(name).then(
@@ -156,6 +160,8 @@ class ClusterBuilder {
   readonly #parts: Parts;
   readonly #options: ClusterOptions;
   record: ClusterRecord;
+  /** By the node's name. */
+  readonly proxies = new Map<string, CriProxy>();
   #saved: Promise<void> = Promise.resolve();
 
   private constructor(layout: ClusterLayout, parts: Parts, options: ClusterOptions, record: ClusterRecord) {
@@ -193,6 +199,7 @@ class ClusterBuilder {
       ...nodes.map((node) => this.#runtime(node.layout, images.archives)),
     ]);
     if (controlPlane !== "none") {
+      for (const { criProxy, layout: node } of nodes) if (criProxy === true) await this.#proxy(node);
       await allEnded(nodes.map((node) => this.#agent(node.agent, node.layout, node.options)));
     }
     this.#options.signal?.throwIfAborted();
@@ -243,9 +250,14 @@ class ClusterBuilder {
     await importImages(node, this.#parts, archives);
   }
 
+  async #proxy(node: NodeLayout): Promise<void> {
+    this.proxies.set(node.name, await startCriProxy(join(node.folder, "cri.sock"), runtimeEndpoint(node)));
+  }
+
   async #agent(agent: Agent, node: NodeLayout, options?: AgentOptions): Promise<void> {
     if (agent === "none") return;
-    await this.#start(await nodeAgent(agent, this.#layout, node, this.#parts, options), `anchor@${node.name}`);
+    const told = through(this.proxies.get(node.name), options);
+    await this.#start(await nodeAgent(agent, this.#layout, node, this.#parts, told), `anchor@${node.name}`);
     await this.#start(await kubeProxy(this.#layout, node, this.#parts), `anchor@${node.name}`);
   }
 
@@ -278,7 +290,20 @@ async function allEnded(work: readonly Promise<unknown>[]): Promise<void> {
   if (failed.length > 1) throw new AggregateError(failed.map((outcome): unknown => outcome.reason));
 }
 
-function open(layout: ClusterLayout, parts: Parts, opened: ClusterRecord): Cluster {
+const runtimeEndpoint = (node: NodeLayout) => `unix://${node.containerdSocket}`;
+
+/** An agent's options with its calls to the runtime led through the proxy, where there is one. */
+function through(proxy: CriProxy | undefined, options: AgentOptions = {}): AgentOptions {
+  if (proxy === undefined) return options;
+  return { ...options, configuration: { containerRuntimeEndpoint: proxy.endpoint, ...options.configuration } };
+}
+
+function open(
+  layout: ClusterLayout,
+  parts: Parts,
+  opened: ClusterRecord,
+  proxies: ReadonlyMap<string, CriProxy> = new Map(),
+): Cluster {
   const handles = opened.components.map((component) => handle(layout, opened.name, component));
   const nodes = opened.agents.map((agent, index): ClusterNode => {
     const node = layout.node(index);
@@ -287,7 +312,8 @@ function open(layout: ClusterLayout, parts: Parts, opened: ClusterRecord): Clust
     return {
       ...node,
       agent: agent as Agent,
-      criEndpoint: `unix://${node.containerdSocket}`,
+      criEndpoint: runtimeEndpoint(node),
+      criProxy: proxies.get(node.name),
       run: (...args) => tryCommand("nsenter", [...enter, ...args]),
     };
   });
@@ -324,9 +350,12 @@ function open(layout: ClusterLayout, parts: Parts, opened: ClusterRecord): Clust
       const component = handles.find((one) => one.name === `kubelet@${name}`);
       if (node === undefined || component === undefined) throw new Error(`no agent to change on ${name}`);
       await component.end();
-      await component.become(await nodeAgent(agent, layout, node, parts, options));
+      await component.become(await nodeAgent(agent, layout, node, parts, through(node.criProxy, options)));
     },
-    down: () => down(opened.name),
+    async down() {
+      for (const proxy of proxies.values()) await proxy.close();
+      await down(opened.name);
+    },
   };
 }
 

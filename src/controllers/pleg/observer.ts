@@ -7,7 +7,7 @@ import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import { POD_UID_LABEL } from "../../domain/pod/cri-keys.ts";
-import { listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
+import { fingerprint, listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
 import { emptyView, type PodContainer, type PodRuntimeView, podView } from "../../domain/pod/runtime-view.ts";
 import type { Sandbox, SandboxStatus } from "../../domain/runtime/sandbox.ts";
 import type { Runtime } from "../../ports/runtime.ts";
@@ -33,6 +33,8 @@ export class Observer {
   readonly #begun = new Map<string, number>();
   /** What does not change any more once seen, by id. */
   readonly #endedContainers = new Map<string, PodContainer>();
+  /** What the last good look found listed, in short. */
+  readonly #prints = new Map<string, string>();
   /** Sandboxes without our label, by the UID in their name: made by somebody else, and ours to end all the same. */
   #unlabelled: ReadonlyMap<string, readonly Sandbox[]> = new Map();
 
@@ -54,6 +56,7 @@ export class Observer {
     for (const uid of podRuntimeStatus.keys()) {
       if (!listings.has(uid) && !this.#looks.has(uid)) podRuntimeStatus.delete(uid);
     }
+    for (const uid of this.#prints.keys()) if (!listings.has(uid)) this.#prints.delete(uid);
     const unlabelled = [...listings].map(([uid, { sandboxes }]) => {
       return [uid, sandboxes.filter(({ labels }) => labels[POD_UID_LABEL] !== uid)] as const;
     });
@@ -62,6 +65,11 @@ export class Observer {
 
   looksBegun(uid: string): number {
     return this.#begun.get(uid) ?? 0;
+  }
+
+  /** Whether a listing tells something of a pod that no look has found yet. */
+  isNews(uid: string, listing: PodListing): boolean {
+    return this.#prints.get(uid) !== fingerprint(listing);
   }
 
   #next(uid: string): Promise<PodRuntimeView> {
@@ -95,11 +103,15 @@ export class Observer {
     const listing = listingByPod(all, containers).get(uid);
     const view = listing === undefined ? emptyView(uid) : await this.#inspect(uid, listing, signal);
     if (listing === undefined) this.#gone(uid);
-    else podRuntimeStatus.set(uid, view);
+    else {
+      podRuntimeStatus.set(uid, view);
+      this.#prints.set(uid, fingerprint(listing));
+    }
     return view;
   }
 
   #gone(uid: string): void {
+    this.#prints.delete(uid);
     const { podRuntimeStatus, listedSandboxes } = this.#options;
     podRuntimeStatus.delete(uid);
     const listed = listedSandboxes.value;

@@ -1,17 +1,18 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { sandbox } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ContainerEvent } from "../../domain/runtime/container.ts";
-import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import type { Sandbox, SandboxStatus } from "../../domain/runtime/sandbox.ts";
 import { Observer } from "./observer.ts";
 import { Pleg } from "./pleg.ts";
 
-/** A runtime that lists nothing, counts the looks at single pods and tells the events it is given. */
-function world() {
+/** A runtime that lists nothing, or the sandboxes it is given, counts the looks at single pods and tells the events it is given. */
+function world(listed: readonly SandboxStatus[] = []) {
   const clock = new ManualClock();
   const end = new AbortController();
   const looks: string[] = [];
@@ -20,10 +21,15 @@ function world() {
     listSandboxes: ({ labels }: { readonly labels?: Readonly<Record<string, string>> }) => {
       const [uid] = Object.values(labels ?? {});
       if (uid !== undefined) looks.push(uid);
-      return Promise.resolve([]);
+      return Promise.resolve(listed);
     },
     listContainers: () => Promise.resolve([]),
-    sandboxStatus: () => Promise.reject(new Error("nothing is listed")),
+    sandboxStatus: (id: string) => {
+      const found = listed.find((one) => one.id === id);
+      return found === undefined
+        ? Promise.reject(new Error("not listed"))
+        : Promise.resolve({ status: found, info: {} });
+    },
     containerStatus: () => Promise.reject(new Error("nothing is listed")),
     events: async function* (signal: AbortSignal) {
       for (;;) {
@@ -77,5 +83,17 @@ test("a hint is dropped when somebody has looked since", async () => {
   assert.deepEqual(looks, ["a"]);
   await clock.advance(5_000);
   assert.deepEqual(looks, ["a"]);
+  await end();
+});
+
+test("a list that tells what a look has found asks for no second look", async () => {
+  const known = sandbox();
+  const { uid } = known.metadata;
+  const { clock, looks, end } = world([known]);
+  await settled();
+  assert.deepEqual(looks, [uid]);
+  await clock.advance(300_000);
+  await settled();
+  assert.deepEqual(looks, [uid]);
   await end();
 });

@@ -11,7 +11,7 @@ import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
-import { fingerprint, listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
+import { listingByPod } from "../../domain/pod/runtime-listing.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -41,7 +41,6 @@ const RETRY_MS_MAX = 3_000;
 
 export class Pleg {
   readonly #options: PlegOptions;
-  readonly #fingerprints = new Map<string, string>();
   #lastListedMs: number | undefined;
 
   constructor(options: PlegOptions) {
@@ -137,15 +136,7 @@ export class Pleg {
     this.#lastListedMs = clock.monotonicMs();
     observer.noteListing(listings);
     this.#options.listedSandboxes.set(sandboxes);
-    for (const uid of this.#fingerprints.keys()) if (!listings.has(uid)) this.#fingerprints.delete(uid);
-    for (const [uid, listing] of listings) if (this.#changed(uid, listing)) looks.wake(uid);
-  }
-
-  #changed(uid: string, listing: PodListing): boolean {
-    const print = fingerprint(listing);
-    if (this.#fingerprints.get(uid) === print) return false;
-    this.#fingerprints.set(uid, print);
-    return true;
+    for (const [uid, listing] of listings) if (observer.isNews(uid, listing)) looks.wake(uid);
   }
 
   async #look(uid: string, signal: AbortSignal): Promise<void> {
@@ -153,7 +144,6 @@ export class Pleg {
       await this.#options.observer.look(uid, signal);
     } catch (error) {
       // The pod stays as it was last seen; the next list asks again.
-      this.#fingerprints.delete(uid);
       if (!signal.aborted) this.#options.log.error("a pod could not be looked at", error, { uid });
     }
   }

@@ -1,6 +1,6 @@
 /** Has a container's image on the node before the container is made, as its pull policy says. */
-import type { Container } from "../../api/gen/core-v1.ts";
-import type { Image } from "../../domain/runtime/image.ts";
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import type { Image, ImageSpec } from "../../domain/runtime/image.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
 import type { PodState } from "./pod-state.ts";
@@ -18,6 +18,7 @@ const BACKOFF_MS_MIN = 10_000;
 const BACKOFF_MS_MAX = 300_000;
 
 export async function ensureImage(
+  pod: Pod,
   container: Container,
   sandbox: SandboxConfig,
   state: PodState,
@@ -26,8 +27,9 @@ export async function ensureImage(
   signal: AbortSignal,
 ): Promise<PresentImage> {
   const name = container.image ?? "";
+  const spec = { image: name, annotations: { ...pod.metadata?.annotations } };
   const policy = container.imagePullPolicy ?? "IfNotPresent";
-  const present = await inspect(name, images, tell, signal);
+  const present = await inspect(spec, images, tell, signal);
   if (present !== undefined && policy !== "Always") {
     tell("Normal", "Pulled", `Container image "${name}" already present on machine and can be accessed by the pod`);
     return { ref: present.id, image: present };
@@ -44,39 +46,40 @@ export async function ensureImage(
     tell("Normal", "BackOff", `Back-off pulling image "${name}"`);
     throw new StartFailure("ImagePullBackOff", message, leftMs);
   }
-  return pull(name, sandbox, state, { images, clock }, tell, signal);
+  return pull(spec, sandbox, state, { images, clock }, tell, signal);
 }
 
 async function inspect(
-  name: string,
+  spec: ImageSpec,
   images: PodWorkerPorts["images"],
   tell: Tell,
   signal: AbortSignal,
 ): Promise<Image | undefined> {
   try {
-    return await images.imageStatus({ image: name }, signal);
+    return await images.imageStatus(spec, signal);
   } catch (error) {
     if (!isRuntimeError(error)) throw error;
-    const message = `Failed to inspect image "${name}": ${error.message}`;
+    const message = `Failed to inspect image "${spec.image}": ${error.message}`;
     tell("Warning", "InspectFailed", message);
     throw new StartFailure("ImageInspectError", message);
   }
 }
 
 async function pull(
-  name: string,
+  spec: ImageSpec,
   sandbox: SandboxConfig,
   state: PodState,
   { images, clock }: Pick<PodWorkerPorts, "images" | "clock">,
   tell: Tell,
   signal: AbortSignal,
 ): Promise<PresentImage> {
+  const name = spec.image;
   tell("Normal", "Pulling", `Pulling image "${name}"`);
   const startedMs = clock.monotonicMs();
   try {
-    const ref = await images.pullImage({ image: name }, { sandbox }, signal);
+    const ref = await images.pullImage(spec, { sandbox }, signal);
     const seconds = ((clock.monotonicMs() - startedMs) / 1000).toFixed(3);
-    const image = await images.imageStatus({ image: name }, signal);
+    const image = await images.imageStatus(spec, signal);
     state.pulls.delete(name);
     tell(
       "Normal",

@@ -128,6 +128,8 @@ export class PodWorkers {
     wakeIn: (ms: number) => void,
     wake: (uid: string) => void,
   ): Promise<void> {
+    // A timer of a pod that is forgotten.
+    if (!this.#isKnown(uid)) return;
     const state = this.#state(uid);
     const wish = this.#wish(state);
     state.pod = this.#podOf(state);
@@ -147,6 +149,11 @@ export class PodWorkers {
     }
     this.#publish(state);
     if (state.lifecycle.kind === "finished") this.#leave(state, wake);
+  }
+
+  #isKnown(uid: string): boolean {
+    const { admittedPods, podRuntimeStatus } = this.#cells;
+    return this.#states.has(uid) || admittedPods.get(uid) !== undefined || podRuntimeStatus.get(uid) !== undefined;
   }
 
   #state(uid: string): PodState {

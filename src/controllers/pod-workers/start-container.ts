@@ -30,7 +30,7 @@ export async function startContainer(
 ): Promise<void> {
   const { pod, container, restartCount, sandboxId, sandboxConfig } = start;
   const tell = teller(pod, container, ports);
-  const image = await ensureImage(container, sandboxConfig, state, ports, tell, signal);
+  const image = await ensureImage(pod, container, sandboxConfig, state, ports, tell, signal);
   const config = await configure(start, image, ports, settings);
   let id: string;
   try {

@@ -35,13 +35,9 @@ export function containerConfig(pod: Pod, container: Container, settings: Contai
   const { restartCount, imageRef, imageUser, resources, seccompDefault } = settings;
   return {
     metadata: { name: container.name, attempt: restartCount },
-    image: {
-      image: imageRef,
-      userSpecifiedImage: container.image ?? "",
-      annotations: { ...pod.metadata?.annotations },
-    },
-    command: container.command ?? [],
-    args: container.args ?? [],
+    image: { image: imageRef, userSpecifiedImage: container.image ?? "" },
+    command: (container.command ?? []).map(unescaped),
+    args: (container.args ?? []).map(unescaped),
     workingDirectory: container.workingDir ?? "",
     mounts: mounts(container, settings),
     labels: labels(pod, container),
@@ -54,6 +50,9 @@ export function containerConfig(pod: Pod, container: Container, settings: Contai
     security: containerSecurity(pod, container, { seccompDefault, imageUser }),
   };
 }
+
+/** A doubled dollar stands for one. References to variables are refused at admission as long as there are none. */
+const unescaped = (word: string): string => word.replaceAll("$$", () => "$");
 
 function mounts(container: Container, { terminationMessageFile }: ContainerSettings): readonly ContainerMount[] {
   const path = container.terminationMessagePath;

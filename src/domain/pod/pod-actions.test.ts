@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { container, instance, NOW_MS, pod, sandbox, snapshot, view } from "../../../test/support/pods.ts";
+import type { ContainerState, Pod } from "../../api/gen/core-v1.ts";
 import { computePodActions, type PodAction } from "./pod-actions.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
 
@@ -165,6 +166,11 @@ for (const [name, world, want] of rows) {
   test(name, () => assert.deepEqual(computePodActions(snapshot(world)).actions, want));
 }
 
+const publishedAs = (restartPolicy: "Never" | "OnFailure", state: ContainerState): Pod => ({
+  ...pod({ restartPolicy }),
+  status: { containerStatuses: [{ name: "app", image: "", imageID: "", ready: false, restartCount: 0, state }] },
+});
+
 const ends: readonly (readonly [string, Partial<PodSnapshot>, boolean])[] = [
   [
     "[7.10] under Never an ended container ends the pod",
@@ -198,6 +204,21 @@ const ends: readonly (readonly [string, Partial<PodSnapshot>, boolean])[] = [
     "a Never pod whose containers the runtime forgot is not run again",
     { ...never, knownExits: new Map([["app", knownExit]]) },
     true,
+  ],
+  [
+    "[27.4.3] nor one that was published as running, when nobody saw its end",
+    { pod: publishedAs("Never", { running: {} }), view: view(ready, []) },
+    true,
+  ],
+  [
+    "[27.4.3] under OnFailure a published success is not run again",
+    { pod: publishedAs("OnFailure", { terminated: { exitCode: 0 } }), view: view(ready, []) },
+    true,
+  ],
+  [
+    "under OnFailure a run whose end nobody saw has failed, and is run again",
+    { pod: publishedAs("OnFailure", { running: {} }), view: view(ready, []) },
+    false,
   ],
   [
     "a crashing container that waits does not end the pod",

@@ -87,12 +87,14 @@ export function computePodActions(snapshot: PodSnapshot): PodPlan {
 }
 
 /** Whether a new sandbox would have a container to run in it. */
-function anythingToRun({ pod, view, knownExits }: PodSnapshot, attempt: number): boolean {
+function anythingToRun(snapshot: PodSnapshot, attempt: number): boolean {
+  const { pod, view } = snapshot;
   const policy = restartPolicyOf(pod);
   const containers = pod.spec?.containers ?? [];
-  const ran = view.containers.length > 0 || knownExits.size > 0;
-  if (policy === "Never" && ran && (attempt > 0 || knownExits.size > 0)) return false;
-  return containers.some(({ name }) => policy !== "OnFailure" || shouldRun(policy, lastRun(view, knownExits, name)));
+  const isRemembered = containers.some(({ name }) => rememberedRun(snapshot, name) !== undefined);
+  const ran = view.containers.length > 0 || isRemembered;
+  if (policy === "Never" && ran && (attempt > 0 || isRemembered)) return false;
+  return containers.some(({ name }) => policy !== "OnFailure" || shouldRun(policy, lastRun(snapshot, name)));
 }
 
 function containerPlan(snapshot: PodSnapshot, sandboxId: string): PodPlan {
@@ -120,7 +122,7 @@ type ContainerStep = { readonly stops: readonly ContainerStop[] } & (
 );
 
 function decideContainer(snapshot: PodSnapshot, container: Container, sandboxId: string): ContainerStep {
-  const { view, pod, knownExits } = snapshot;
+  const { view, pod } = snapshot;
   const { name } = container;
   const [newest, ...older] = instancesOf(view, name);
   const superseded = older.filter(mayRun).map((old) => stop(old, { kind: "superseded" }));
@@ -133,7 +135,7 @@ function decideContainer(snapshot: PodSnapshot, container: Container, sandboxId:
   if (newest?.state === "created" && newest.sandboxId === sandboxId && containerHashMatches(container, newest)) {
     return { stops: superseded, next: { kind: "startCreated", name, id: newest.id } };
   }
-  if (!shouldRun(restartPolicyOf(pod), lastRun(view, knownExits, name)) && !definitionChanged(newest, container)) {
+  if (!shouldRun(restartPolicyOf(pod), lastRun(snapshot, name)) && !definitionChanged(newest, container)) {
     return { stops: superseded, next: "done" };
   }
   const exit = exitTime(snapshot, newest);
@@ -154,13 +156,21 @@ function reasonToStop(running: PodContainer, container: Container, sandboxId: st
   return containerHashMatches(container, running) ? undefined : { kind: "definitionChanged" };
 }
 
-function lastRun(
-  view: PodSnapshot["view"],
-  knownExits: PodSnapshot["knownExits"],
-  name: string,
-): Pick<PodContainer, "state" | "exitCode"> | undefined {
+type Run = Pick<PodContainer, "state" | "exitCode">;
+
+const lastRun = (snapshot: PodSnapshot, name: string): Run | undefined =>
+  newestOf(snapshot.view, name) ?? rememberedRun(snapshot, name);
+
+/** The exit code of a run whose end nobody saw. */
+const UNSEEN_EXIT_CODE = 137;
+
+/** A run that is known of though the runtime has forgotten it: from the journal, or because it was published. */
+function rememberedRun({ pod, knownExits }: PodSnapshot, name: string): Run | undefined {
   const known = knownExits.get(name);
-  return newestOf(view, name) ?? (known === undefined ? undefined : { state: "exited", exitCode: known.exitCode });
+  if (known !== undefined) return { state: "exited", exitCode: known.exitCode };
+  const published = pod.status?.containerStatuses?.find((status) => status.name === name)?.state;
+  if (published?.running === undefined && published?.terminated === undefined) return undefined;
+  return { state: "exited", exitCode: published.terminated?.exitCode ?? UNSEEN_EXIT_CODE };
 }
 
 function exitTime(snapshot: PodSnapshot, newest: PodContainer | undefined): ExitTime | undefined {

@@ -13,6 +13,7 @@ function namespaceOptions(pod: Pod): NamespaceOptions {
     network: spec?.hostNetwork === true ? "node" : "pod",
     pid: spec?.hostPID === true ? "node" : spec?.shareProcessNamespace === true ? "pod" : "container",
     ipc: spec?.hostIPC === true ? "node" : "pod",
+    user: { mode: "node", uids: [], gids: [] },
   };
 }
 
@@ -44,19 +45,13 @@ export function containerSecurity(
   const privileged = own?.privileged === true;
   const user = own?.runAsUser ?? ofPod?.runAsUser;
   const group = own?.runAsGroup ?? ofPod?.runAsGroup;
-  const { imageUser } = options;
   return {
     namespaces: namespaceOptions(pod),
     privileged,
     readonlyRootfs: own?.readOnlyRootFilesystem === true,
     noNewPrivileges: own?.allowPrivilegeEscalation === false,
     ...groups(ofPod),
-    ...(user === undefined
-      ? {
-          ...(imageUser.uid === undefined ? {} : { runAsUser: imageUser.uid }),
-          ...(imageUser.username === undefined ? {} : { runAsUsername: imageUser.username }),
-        }
-      : { runAsUser: BigInt(user) }),
+    ...(user === undefined ? userOfImage(options.imageUser) : { runAsUser: BigInt(user) }),
     ...(group === undefined ? {} : { runAsGroup: BigInt(group) }),
     ...selinux({ ...ofPod, ...(own?.seLinuxOptions === undefined ? {} : { seLinuxOptions: own.seLinuxOptions }) }),
     seccomp: seccompProfile(own?.seccompProfile ?? ofPod?.seccompProfile, options.seccompDefault),
@@ -68,6 +63,10 @@ export function containerSecurity(
     readonlyPaths: privileged ? [] : READONLY_PATHS,
   };
 }
+
+/** An image that names nobody is root's. */
+const userOfImage = ({ uid, username }: ImageUser) =>
+  uid === undefined && username !== undefined ? { runAsUsername: username } : { runAsUser: uid ?? 0n };
 
 type PodSecurity = NonNullable<NonNullable<Pod["spec"]>["securityContext"]>;
 

@@ -37,6 +37,11 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
   return {
     version: version.version,
     pathOf,
+    async countsSwap(name) {
+      const folder = await version.folderOf("memory", pathOf(name));
+      const file = version.version === 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
+      return folder !== undefined && (await tree.read(join(folder, file))) !== undefined;
+    },
     exists: (name) => version.isWhole(pathOf(name)),
     async apply(name, values) {
       const path = pathOf(name);

@@ -1,0 +1,198 @@
+/** What the runtime is told of the same pods by both agents, message by message and field by field. */
+import assert from "node:assert/strict";
+import { before, suite, test } from "node:test";
+import type { Pod } from "../../../src/api/gen/core-v1.ts";
+import type { CriCall, CriProxy } from "../../cluster/cri-proxy.ts";
+import { BUSYBOX, type ClusterPods, podOn, SLEEPER } from "../../support/cluster-pods.ts";
+import { answered, podUidOfCall } from "../../support/cri-log.ts";
+import { neutralStatus, neutralText, sorted } from "../../support/normal-form.ts";
+
+export interface Sides {
+  readonly pods: ClusterPods;
+  readonly go: { readonly node: string; readonly proxy: CriProxy };
+  readonly deckhand: { readonly node: string; readonly proxy: CriProxy };
+}
+
+const METADATA = {
+  labels: { app: "web", "example.com/tier": "front" },
+  annotations: { "example.com/note": "two\nlines", empty: "" },
+};
+
+const SPECS = {
+  plain: { containers: [SLEEPER] },
+  rich: {
+    terminationGracePeriodSeconds: 2,
+    hostname: "chosen",
+    subdomain: "sub",
+    dnsPolicy: "None",
+    dnsConfig: {
+      nameservers: ["198.19.0.9"],
+      searches: ["a.test", "b.test"],
+      options: [{ name: "ndots", value: "2" }],
+    },
+    securityContext: {
+      runAsUser: 1000,
+      runAsGroup: 2000,
+      fsGroup: 3000,
+      supplementalGroups: [4000, 5000],
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    containers: [
+      {
+        ...SLEEPER,
+        args: ["one", "$$two"],
+        workingDir: "/tmp",
+        ports: [
+          { containerPort: 80, hostPort: 8088, name: "web" },
+          { containerPort: 53, protocol: "UDP" },
+        ],
+        resources: { requests: { cpu: "10m", memory: "16Mi" }, limits: { cpu: "100m", memory: "64Mi" } },
+        terminationMessagePolicy: "FallbackToLogsOnError",
+        terminationMessagePath: "/tmp/last",
+      },
+      {
+        ...SLEEPER,
+        name: "second",
+        stdin: true,
+        tty: true,
+        securityContext: {
+          runAsUser: 0,
+          readOnlyRootFilesystem: true,
+          allowPrivilegeEscalation: false,
+          capabilities: { add: ["NET_ADMIN"], drop: ["KILL"] },
+          seccompProfile: { type: "Unconfined" },
+        },
+      },
+    ],
+  },
+  host: {
+    hostNetwork: true,
+    hostPID: true,
+    hostIPC: true,
+    dnsPolicy: "ClusterFirstWithHostNet",
+    containers: [{ ...SLEEPER, securityContext: { privileged: true } }],
+  },
+  shared: { shareProcessNamespace: true, setHostnameAsFQDN: true, subdomain: "sub", containers: [SLEEPER] },
+  pulled: { containers: [{ ...SLEEPER, imagePullPolicy: "Always", image: BUSYBOX }], dnsPolicy: "Default" },
+} as const satisfies Record<string, unknown>;
+
+/** Parts of a container's configuration that come with later rows, and what no pod notices. */
+const LATER = {
+  /** 24.6: the environment of Services. */
+  envs: () => [],
+  /** 24.4: the hosts file. Whether a path is relabelled matters only where SELinux is on, and there both say so. */
+  mounts: (mounts: unknown) =>
+    (mounts as readonly { readonly containerPath: string }[])
+      .filter(({ containerPath }) => containerPath !== "/etc/hosts")
+      .map((mount) => ({ ...mount, selinuxRelabel: "either" })),
+  /** A set. */
+  hugepageLimits: (limits: unknown) =>
+    (limits as readonly { readonly pageSize: string }[]).toSorted((a, b) => (a.pageSize < b.pageSize ? -1 : 1)),
+} as const satisfies Record<string, (value: unknown) => unknown>;
+
+function neutral(request: unknown, pod: Pod, node: string): unknown {
+  const text = JSON.stringify(sorted(request), (key, value: unknown) => {
+    if (typeof value === "bigint") return String(value);
+    return Object.hasOwn(LATER, key) ? LATER[key as keyof typeof LATER](value) : value;
+  });
+  const shown = neutralText(text, pod)
+    // The file for last words has a name by chance, and the node's cgroups are below one of its own.
+    .replaceAll(/(?<folder>containers\/[^/"]+\/)[0-9a-f]{8}\b/g, "$<folder><file>")
+    .replaceAll(`/${node}/kubepods`, "/<node>/kubepods");
+  return JSON.parse(shown);
+}
+
+export function runtimeRequests(sides: () => Sides): void {
+  const ran = new Map<string, Pod>();
+  const nameOf = (kind: string, node: string) => `told-${kind}-${node}`;
+
+  const told = (kind: string, method: string, side: "go" | "deckhand"): readonly unknown[] => {
+    const { node, proxy } = sides()[side];
+    const pod = ran.get(nameOf(kind, node)) ?? assert.fail(kind);
+    const isOfPod = (call: CriCall) => podUidOfCall(call) === pod.metadata?.uid;
+    return answered(proxy.calls, method)
+      .filter(isOfPod)
+      .map(({ request }) => neutral(request, pod, node));
+  };
+
+  const compare = (method: string): number => {
+    let compared = 0;
+    for (const kind of Object.keys(SPECS)) {
+      const [go, ours] = [told(kind, method, "go"), told(kind, method, "deckhand")];
+      assert.ok(go.length > 0, `${kind}: ${method}`);
+      assert.deepEqual(ours, go, `${kind}: ${method}`);
+      compared += go.length;
+    }
+    return compared;
+  };
+
+  void suite("what the runtime is told by both agents", () => {
+    before(async () => {
+      const { pods, go, deckhand } = sides();
+      for (const [kind, spec] of Object.entries(SPECS)) {
+        for (const { node } of [go, deckhand]) {
+          const pod = podOn(node, nameOf(kind, node), spec);
+          const metadata = kind === "plain" ? {} : METADATA;
+          await pods.create({ ...pod, metadata: { ...pod.metadata, ...metadata } });
+        }
+      }
+      for (const kind of Object.keys(SPECS)) {
+        for (const { node } of [go, deckhand]) {
+          const name = nameOf(kind, node);
+          ran.set(name, await pods.running(name, 120_000));
+        }
+      }
+    });
+
+    test("[27.3.1][27.3.2][7.1] of each sandbox: name, labels, annotations, DNS, ports, namespaces, security", (t) => {
+      t.diagnostic(`${compare("RunPodSandbox")} sandboxes compared`);
+    });
+
+    test("[27.3.3][27.3.4][27.3.5] of each container: labels, annotations, metadata, command, security, resources", (t) => {
+      t.diagnostic(`${compare("CreateContainer")} containers compared`);
+    });
+
+    test("[27.3.7][7.5] of each container's log: the folder of the sandbox and the number of the run", () => {
+      for (const [name, pod] of ran) {
+        const { node, proxy } = name.endsWith(sides().go.node) ? sides().go : sides().deckhand;
+        const folder = `/var/log/pods/default_${name}_${pod.metadata?.uid}`;
+        for (const call of answered(proxy.calls, "CreateContainer")) {
+          if (podUidOfCall(call) !== pod.metadata?.uid) continue;
+          const { config, sandboxConfig } = call.request as {
+            readonly config: { readonly logPath: string; readonly metadata: { readonly name: string } };
+            readonly sandboxConfig: { readonly logDirectory: string };
+          };
+          assert.equal(
+            `${sandboxConfig.logDirectory}/${config.logPath}`,
+            `${folder}/${config.metadata.name}/0.log`,
+            node,
+          );
+        }
+      }
+    });
+
+    test("[27.3.6] of each image that is asked for or pulled", () => {
+      const { go, deckhand } = sides();
+      const pulls = [go, deckhand].map(({ node, proxy }) => {
+        const pod = ran.get(nameOf("pulled", node)) ?? assert.fail();
+        return answered(proxy.calls, "PullImage")
+          .map(
+            ({ request }) => request as { readonly sandboxConfig?: { readonly metadata?: { readonly uid: string } } },
+          )
+          .filter(({ sandboxConfig }) => sandboxConfig?.metadata?.uid === pod.metadata?.uid)
+          .map((request) => neutral(request, pod, node));
+      });
+      assert.equal(pulls[0]?.length, 1);
+      assert.deepEqual(pulls[1], pulls[0]);
+    });
+
+    test("[7.25][11.8][11.9] and both publish the same of pods that run", () => {
+      const { go, deckhand } = sides();
+      for (const kind of Object.keys(SPECS)) {
+        const [theirs, ours] = [go, deckhand].map(({ node }) => ran.get(nameOf(kind, node)) ?? assert.fail());
+        assert.ok(theirs !== undefined && ours !== undefined);
+        assert.deepEqual(neutralStatus(ours), neutralStatus(theirs), kind);
+      }
+    });
+  });
+}

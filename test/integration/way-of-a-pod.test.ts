@@ -1,0 +1,32 @@
+/** The way of single pods on a node of Deckhand's: what is published of them, what is on disk, how they end, and in which order. */
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { ClusterPods } from "../support/cluster-pods.ts";
+import { endings } from "./way-of-a-pod/endings.ts";
+import { neverAgain } from "./way-of-a-pod/never-again.ts";
+import { onTheNode } from "./way-of-a-pod/on-the-node.ts";
+import { published } from "./way-of-a-pod/published.ts";
+import type { World } from "./way-of-a-pod/world.ts";
+
+let cluster: Cluster;
+let pods: ClusterPods;
+let node: ClusterNode;
+
+before(async () => {
+  cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", criProxy: true }] });
+  node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
+  pods = await ClusterPods.of(cluster);
+});
+
+after(async () => {
+  await pods.close();
+  await cluster.down();
+});
+
+const world = (): World => ({ cluster, pods, node, proxy: node.criProxy ?? assert.fail("the node has a proxy") });
+
+published(world);
+onTheNode(world);
+endings(world);
+neverAgain(world);

@@ -1,0 +1,86 @@
+/** A container that must not run twice, whose agent dies before it could say that it has ended. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import type { Pod } from "../../../src/api/gen/core-v1.ts";
+import { connectCri } from "../../../src/wire/cri/client.ts";
+import { hostClock } from "../../../src/wire/host/clock.ts";
+import type { Component } from "../../cluster/cluster.ts";
+import { pause, waitUntil } from "../../cluster/wait.ts";
+import { sh } from "../../support/cluster-pods.ts";
+import { runsOf } from "../../support/cri-log.ts";
+import { runPod, uidOf, type World } from "./world.ts";
+
+const RUNS_MS = 4_000;
+const signal = new AbortController().signal;
+
+/** What is done to the dead container while nobody looks. */
+type Meanwhile = "nothing" | "containerRemoved" | "allRemoved";
+
+export function neverAgain(world: () => World): void {
+  const runs = (pod: Pod) => runsOf(world().proxy.calls, uidOf(pod)).length;
+  const withRuntime = async <T>(act: (runtime: ReturnType<typeof connectCri>["runtime"]) => Promise<T>): Promise<T> => {
+    const client = connectCri({ endpoint: world().node.criEndpoint, onMalformed: () => {} }, hostClock);
+    try {
+      return await act(client.runtime);
+    } finally {
+      client.close();
+    }
+  };
+  const containersOf = (pod: Pod) =>
+    withRuntime((runtime) => runtime.listContainers({ labels: { "io.kubernetes.pod.uid": uidOf(pod) } }, signal));
+  const hasEnded = async (pod: Pod) => (await containersOf(pod)).every(({ state }) => state === "exited");
+
+  async function removeWhatIsDead(pod: Pod, meanwhile: Meanwhile): Promise<void> {
+    if (meanwhile === "nothing") return;
+    for (const { id } of await containersOf(pod)) await withRuntime((runtime) => runtime.removeContainer(id, signal));
+    if (meanwhile === "containerRemoved") return;
+    const labels = { "io.kubernetes.pod.uid": uidOf(pod) };
+    for (const { id } of await withRuntime((runtime) => runtime.listSandboxes({ labels }, signal))) {
+      await withRuntime((runtime) => runtime.stopSandbox(id, signal));
+      await withRuntime((runtime) => runtime.removeSandbox(id, signal));
+    }
+  }
+
+  /** The container ends while `held` stands still, the agent is killed, and things go on. */
+  async function dies(name: string, held: Component, agent: Component, meanwhile: Meanwhile): Promise<Pod> {
+    const spec = { restartPolicy: "Never", containers: [sh(`sleep ${RUNS_MS / 1000}; exit 7`)] };
+    const pod = await runPod(world(), name, spec);
+    await held.pause();
+    try {
+      await waitUntil("the container to end", 20_000, () => hasEnded(pod), 100);
+      // Long enough for an agent that is awake to note the end.
+      await pause(1_000);
+      await agent.kill();
+      await removeWhatIsDead(pod, meanwhile);
+    } finally {
+      if (held !== agent) await held.resume();
+    }
+    await agent.restart();
+    return world().pods.first(name, "failed", ({ status }) => status?.phase === "Failed");
+  }
+
+  void suite("a container that must not run twice, whose agent is killed before its end is published", () => {
+    for (const meanwhile of ["nothing", "containerRemoved", "allRemoved"] as const) {
+      test(`[7.10][27.4.3] the end was seen, and of the dead container ${meanwhile}: it keeps its exit code`, async () => {
+        const { cluster, node } = world();
+        const agent = cluster.component(`kubelet@${node.name}`);
+        const name = `never-${meanwhile.toLowerCase()}`;
+        const pod = await dies(name, cluster.component("kube-apiserver"), agent, meanwhile);
+        assert.equal(pod.status?.containerStatuses?.[0]?.state?.terminated?.exitCode, 7);
+        await pause(3_000);
+        assert.equal(runs(pod), 1);
+      });
+    }
+
+    test("[7.19] nobody saw the end and nothing is left: it is told as lost, and not run again", async () => {
+      const { cluster, node } = world();
+      const agent = cluster.component(`kubelet@${node.name}`);
+      const pod = await dies("never-unseen", agent, agent, "containerRemoved");
+      const terminated = pod.status?.containerStatuses?.[0]?.state?.terminated;
+      assert.equal(terminated?.exitCode, 137);
+      assert.equal(terminated?.reason, "ContainerStatusUnknown");
+      await pause(3_000);
+      assert.equal(runs(pod), 1);
+    });
+  });
+}

@@ -1,0 +1,174 @@
+/** What the API server is told of a pod, field by field. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import type { Pod } from "../../../src/api/gen/core-v1.ts";
+import { pods as resource } from "../../../src/api/resources.ts";
+import { nodeUser, requestsBy } from "../../support/audit-log.ts";
+import { BUSYBOX, conditionOf, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
+import { podUidOfCall } from "../../support/cri-log.ts";
+import { makePod, runPod, uidOf, type World } from "./world.ts";
+
+const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+const OWNED = ["ContainersReady", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"];
+
+export function published(world: () => World): void {
+  void suite("what is published of a pod", () => {
+    const requests = { cpu: "10m", memory: "16Mi" };
+    const limits = { cpu: "200m", memory: "64Mi" };
+    let pod: Pod;
+
+    test("[7.25][11.10] a container's status holds id, image, times, user and resources, sorted by name", async () => {
+      const containers = ["z", "a"].map((name) => ({ ...SLEEPER, name, resources: { requests, limits } }));
+      pod = await runPod(world(), "fields", { containers });
+      const statuses = pod.status?.containerStatuses ?? [];
+      assert.deepEqual(
+        statuses.map(({ name }) => name),
+        ["a", "z"],
+      );
+      for (const status of statuses) {
+        assert.match(status.containerID ?? "", /^containerd:\/\/[0-9a-f]{64}$/);
+        assert.match(status.imageID, /^(?:\S+@)?sha256:[0-9a-f]{64}$/);
+        assert.match(status.state?.running?.startedAt ?? "", RFC3339);
+        const { containerID: _id, imageID: _image, image, state: _state, name: _name, ...rest } = status;
+        assert.ok(image.includes("busybox"), image);
+        assert.deepEqual(rest, {
+          lastState: {},
+          ready: true,
+          started: true,
+          restartCount: 0,
+          allocatedResources: requests,
+          resources: { requests, limits },
+          user: { linux: { uid: 0, gid: 0, supplementalGroups: [0] } },
+        });
+      }
+    });
+
+    test("[11.4][11.7] five conditions are ours, each with the generation it speaks of", () => {
+      const conditions = pod.status?.conditions ?? [];
+      assert.deepEqual(conditions.map(({ type }) => type).toSorted(), OWNED);
+      for (const { type, status, observedGeneration, lastTransitionTime } of conditions) {
+        assert.equal(status, "True", type);
+        assert.equal(observedGeneration, pod.metadata?.generation, type);
+        assert.match(lastTransitionTime ?? "", RFC3339);
+      }
+      assert.equal(pod.status?.observedGeneration, pod.metadata?.generation);
+    });
+
+    test("[11.5] before it runs the reasons name the containers, and a time moves only with its status", () => {
+      const seen = world()
+        .pods.versions("fields")
+        .filter(({ kind, pod: at }) => kind !== "deleted" && conditionOf(at, "Ready") !== undefined);
+      const first = seen[0]?.pod ?? assert.fail("a version before it ran was seen");
+      for (const type of ["Ready", "ContainersReady"]) {
+        const { status, reason, message } = conditionOf(first, type) ?? assert.fail(type);
+        assert.deepEqual(
+          { status, reason, message },
+          { status: "False", reason: "ContainersNotReady", message: "containers with unready status: [z a]" },
+        );
+      }
+      for (const type of OWNED) {
+        for (const [index, { pod: at }] of seen.entries()) {
+          const [before, now] = [seen[index - 1], conditionOf(at, type)].map((one) =>
+            one !== undefined && "pod" in one ? conditionOf(one.pod, type) : one,
+          );
+          if (before === undefined || before.status !== now?.status) continue;
+          assert.equal(now?.lastTransitionTime, before.lastTransitionTime, type);
+        }
+      }
+    });
+
+    test("[11.8][11.9] addresses, class and start time are there, and the start time stays", () => {
+      const { node, pods } = world();
+      const { status } = pod;
+      assert.ok(status?.podIP?.startsWith(node.podRange.replace(/0\/24$/, "")), String(status?.podIP));
+      assert.deepEqual(status?.podIPs, [{ ip: status?.podIP }]);
+      assert.equal(status?.hostIP, node.address);
+      assert.deepEqual(status?.hostIPs, [{ ip: node.address }]);
+      assert.equal(status?.qosClass, "Burstable");
+      assert.match(status?.startTime ?? "", RFC3339);
+      const times = new Set(pods.versions("fields").map((version) => version.pod.status?.startTime));
+      times.delete(undefined);
+      assert.equal(times.size, 1);
+    });
+
+    test("[7.6][11.4] that a sandbox is ready is told while the image is still being pulled", async () => {
+      const { pods, proxy } = world();
+      const pulled = Promise.withResolvers<void>();
+      const unhook = proxy.hook("PullImage", { before: () => pulled.promise });
+      try {
+        const image = { ...SLEEPER, imagePullPolicy: "Always", image: BUSYBOX };
+        await makePod(world(), "pulled", { containers: [image] });
+        const isTold = (at: Pod) => conditionOf(at, "PodReadyToStartContainers")?.status === "True";
+        const early = await pods.first("pulled", "had a sandbox", isTold);
+        assert.equal(early.status?.phase, "Pending");
+        assert.equal(early.status?.containerStatuses?.[0]?.state?.waiting?.reason, "ContainerCreating");
+      } finally {
+        unhook();
+        pulled.resolve();
+      }
+      await pods.running("pulled");
+    });
+
+    test("[11.2] nothing is read before it is written: no GET of a pod, and every patch is bound to the UID", async () => {
+      const { cluster, node } = world();
+      const requests = (await requestsBy(cluster, nodeUser(node.name))).filter(({ resource }) => resource === "pods");
+      assert.deepEqual(
+        requests.filter(({ verb }) => verb === "get"),
+        [],
+      );
+      const patches = requests.filter(({ verb, subresource }) => verb === "patch" && subresource === "status");
+      assert.ok(patches.length >= 2);
+      const ofPod = patches.filter(({ name }) => name === "fields");
+      assert.ok(ofPod.length > 0);
+      for (const { requestObject } of ofPod) {
+        const { metadata } = requestObject as { readonly metadata?: unknown };
+        assert.deepEqual(metadata, { uid: uidOf(pod) });
+      }
+    });
+
+    test("[11.11] what others wrote into the status survives", async () => {
+      const { pods: client } = world();
+      await makePod(world(), "foreign", { containers: [SLEEPER] });
+      await client.running("foreign");
+      const signal = new AbortController().signal;
+      const foreign = { type: "example.com/Gate", status: "True", reason: "Because" };
+      const body = { status: { conditions: [foreign] } };
+      const name = { name: "foreign", namespace: "default" };
+      await client.api.patch(resource, name, { kind: "strategic", body }, { subresource: "status" }, signal);
+      await client.delete("foreign");
+      const isLast = (at: Pod) => at.status?.phase === "Succeeded" || at.status?.phase === "Failed";
+      const last = await client.first("foreign", "ended", isLast);
+      assert.equal(conditionOf(last, "example.com/Gate")?.reason, "Because");
+      await client.gone("foreign");
+    });
+
+    test("[7.4] another image for a container that runs: it is ended, and the new one is run", async () => {
+      const { pods: client } = world();
+      const before = await runPod(world(), "changed", { containers: [SLEEPER] });
+      const image = "docker.io/library/busybox:1.36";
+      const body = { spec: { containers: [{ name: "main", image }] } };
+      const name = { name: "changed", namespace: "default" };
+      await client.api.patch(resource, name, { kind: "strategic", body }, {}, new AbortController().signal);
+      const isNew = (at: Pod) =>
+        at.status?.containerStatuses?.[0]?.restartCount === 1 && conditionOf(at, "Ready")?.status === "True";
+      const now = await client.first("changed", "ran with the new image", isNew);
+      assert.equal(now.status?.podIP, before.status?.podIP);
+      const events = (await client.eventsOf("changed")).map(({ reason, message }) => `${reason} ${message}`);
+      assert.ok(events.includes("Killing Container main definition changed, will be restarted"), events.join("\n"));
+    });
+
+    test("a pod that asks for what is not built yet is turned away by name, and nothing of it runs", async () => {
+      const { pods: client, node, proxy } = world();
+      const spec = { containers: [sh("sleep 1000")], volumes: [{ name: "v", emptyDir: {} }] };
+      await client.create(podOn(node.name, "volume", spec));
+      const rejected = await client.first("volume", "was rejected", ({ status }) => status?.phase === "Failed");
+      assert.equal(rejected.status?.reason, "NotSupported");
+      assert.match(rejected.status?.message ?? "", /spec\.volumes/);
+      const events = await client.eventsOf("volume");
+      assert.ok(events.some(({ reason, message }) => reason === "NotSupported" && message?.includes("spec.volumes")));
+      assert.ok(!proxy.calls.some((call) => podUidOfCall(call) === uidOf(rejected)));
+      await client.delete("volume");
+      await client.gone("volume");
+    });
+  });
+}
