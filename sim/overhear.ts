@@ -1,0 +1,94 @@
+/**
+ * Listens in on the ports of an agent: which of its modules calls what. The caller is read off the stack, so it is a fact of the run
+ * and not of a table that someone keeps. What is called goes through unchanged.
+ */
+import type { KubeletPorts } from "../src/app/compose.ts";
+import type { ApiServer } from "../src/ports/api-server.ts";
+
+export interface OverheardCall {
+  readonly port: string;
+  readonly method: string;
+  readonly args: readonly unknown[];
+  /** "pod-workers/execute", below src/controllers; "" when no controller is on the stack. */
+  readonly caller: string;
+}
+
+export interface Listener {
+  readonly called: (call: OverheardCall) => void;
+  readonly answered: (call: OverheardCall, answer: unknown) => void;
+  /** A value of a stream has come. */
+  readonly streamed: (call: OverheardCall, value: unknown) => void;
+}
+
+/** Ports whose calls reach the world. */
+export function overhear(ports: KubeletPorts, listener: Listener): KubeletPorts {
+  const on = <T extends object>(port: string, target: T): T => listenTo(port, target, listener);
+  return {
+    ...overhearApi(ports, listener),
+    files: on("files", ports.files),
+    runtime: on("runtime", ports.runtime),
+    images: on("images", ports.images),
+    cgroups: (driver) => {
+      const { pods, machine } = ports.cgroups(driver);
+      return { pods: on("cgroups", pods), machine: on("cgroups", machine) };
+    },
+  };
+}
+
+/** The API server's alone, for long runs: each call that is listened to costs a look at the stack. */
+export function overhearApi(ports: KubeletPorts, listener: Listener): KubeletPorts {
+  const { api } = ports;
+  if (api === undefined) return ports;
+  const on = (server: ApiServer) => listenTo("api", server, listener);
+  return { ...ports, api: { main: on(api.main), heartbeats: on(api.heartbeats), events: on(api.events) } };
+}
+
+function listenTo<T extends object>(port: string, target: T, { called, answered, streamed }: Listener): T {
+  const heard = (method: string, args: readonly unknown[], run: () => unknown): unknown => {
+    const call = { port, method, args, caller: callerOf(stack()) };
+    called(call);
+    const result = run();
+    if (isStream(result)) return passOn(result, (value) => streamed(call, value));
+    if (!(result instanceof Promise)) return result;
+    // The agent sees the promise itself, so that its turns come in the order they would have come in.
+    result.then(
+      (answer: unknown) => answered(call, answer),
+      () => undefined,
+    );
+    return result;
+  };
+  return new Proxy(target, {
+    get: (object, key) => {
+      const member: unknown = Reflect.get(object, key, object);
+      if (typeof member !== "function") return member;
+      const method = member as (...args: unknown[]) => unknown;
+      return (...args: unknown[]) => heard(String(key), args, () => method.apply(object, args));
+    },
+  });
+}
+
+const isStream = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof value === "object" && value !== null && Symbol.asyncIterator in value;
+
+async function* passOn(stream: AsyncIterable<unknown>, seen: (value: unknown) => void): AsyncGenerator {
+  for await (const value of stream) {
+    seen(value);
+    yield value;
+  }
+}
+
+const FRAMES_MAX = 40;
+
+function stack(): string {
+  const before = Error.stackTraceLimit;
+  Error.stackTraceLimit = FRAMES_MAX;
+  try {
+    return new Error("who calls").stack ?? "";
+  } finally {
+    Error.stackTraceLimit = before;
+  }
+}
+
+/** The innermost controller of a stack. */
+const callerOf = (stack: string): string =>
+  /\/src\/controllers\/(?<module>[a-z-]+\/[a-z-]+)\.ts/.exec(stack)?.groups?.["module"] ?? "";

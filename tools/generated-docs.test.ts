@@ -1,0 +1,110 @@
+/** The pages that are written from runs of the simulator, or that name much of the repository: they must say what is so today. */
+import assert from "node:assert/strict";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { hourAsMarkdown } from "../sim/measure-api-cost.ts";
+import { sequencesAsMarkdown } from "../sim/sequences.ts";
+import { inRepository, repositoryRoot } from "./repository.ts";
+
+const ENGLISH = "docs/from-the-go-kubelet.md";
+const CHINESE = "docs/from-the-go-kubelet.zh.md";
+
+const read = (path: string) => readFileSync(inRepository(path), "utf8");
+
+/** What stands between the markers of a command; with UPDATE_DOCS=1 it is written first. */
+function block(path: string, command: string, wanted: string): string {
+  const [begin, end] = [`<!-- ${command}: begin -->\n`, `<!-- ${command}: end -->`];
+  const page = read(path);
+  const [from, to] = [page.indexOf(begin), page.indexOf(end)];
+  assert.ok(from >= 0 && to > from, `${path} has no block of ${command}`);
+  const start = from + begin.length;
+  if (process.env["UPDATE_DOCS"] !== "1") return page.slice(start, to).trim();
+  writeFileSync(inRepository(path), `${page.slice(0, start)}\n${wanted.trim()}\n\n${page.slice(to)}`);
+  return wanted.trim();
+}
+
+const pathsIn = (page: string): readonly string[] =>
+  [...page.matchAll(/`((?:src|sim|test|tools|docs|bench|compat)\/[^`\s]*)`/g)].map(([, path = ""]) => path);
+
+/** The first cells of the table of components. */
+const componentsIn = (page: string): readonly string[] =>
+  [...page.matchAll(/^\| (`[^|]+`) \|/gm)].map(([, names = ""]) => names);
+
+describe("from the Go kubelet", () => {
+  test("both languages hold the sequences that the simulator plays today", async () => {
+    const wanted = await sequencesAsMarkdown();
+    for (const path of [ENGLISH, CHINESE]) assert.equal(block(path, "npm run sequences", wanted), wanted.trim(), path);
+  });
+
+  test("every path named exists", () => {
+    for (const page of [ENGLISH, CHINESE]) {
+      const paths = pathsIn(read(page));
+      assert.ok(paths.length > 50, `${page} names ${paths.length} paths`);
+      assert.deepEqual(
+        paths.filter((path) => !existsSync(inRepository(path))),
+        [],
+        page,
+      );
+    }
+  });
+
+  test("both languages name the same components and paths, in the same order", () => {
+    const [english, chinese] = [read(ENGLISH), read(CHINESE)];
+    assert.ok(componentsIn(english).length > 40);
+    assert.deepEqual(componentsIn(chinese), componentsIn(english));
+    assert.deepEqual(pathsIn(chinese), pathsIn(english));
+  });
+
+  test("no folder of controllers and no cell is left out", () => {
+    const folders = globSync("src/controllers/*/README.md", { cwd: repositoryRoot }).map((path) =>
+      path.replace("README.md", ""),
+    );
+    const cells = [...read("src/app/compose.ts").matchAll(/^ {2}readonly (\w+): Latest(?:Cell|Table)</gm)].map(
+      ([, cell = ""]) => cell,
+    );
+    assert.ok(folders.length > 10 && cells.length > 10);
+    for (const path of [ENGLISH, CHINESE]) {
+      const page = read(path);
+      assert.deepEqual(
+        folders.filter((folder) => !page.includes(folder)),
+        [],
+        path,
+      );
+      assert.deepEqual(
+        cells.filter((cell) => !page.includes(`\`${cell}\``)),
+        [],
+        path,
+      );
+    }
+  });
+});
+
+test("docs/scale.md holds the hour that the simulator measures today", async () => {
+  const wanted = await hourAsMarkdown();
+  assert.equal(block("docs/scale.md", "npm run api-cost -- hour", wanted), wanted.trim());
+});
+
+/** Cells of the rows between the markers of the day, without those of heads. */
+function dayRows(): readonly (readonly string[])[] {
+  const day = block("docs/scale.md", "npm run api-cost -- day", "");
+  return day
+    .split("\n")
+    .filter((line) => /^\| [a-z*]+ ?.*\d/.test(line) && !line.startsWith("| call"))
+    .map((line) => line.split("|").map((cell) => cell.trim().replaceAll(" ", "")));
+}
+
+test("docs/scale.md: the fleets' rates are the day's requests times the nodes", {
+  skip: process.env["UPDATE_DOCS"] === "1",
+}, () => {
+  const rows = dayRows();
+  assert.ok(rows.length >= 10, `${rows.length} rows`);
+  for (const [, , requests = "", , , small = "", , large = ""] of rows) {
+    for (const [nodes, told] of [
+      [5_000, small],
+      [100_000, large],
+    ] as const) {
+      const rate = (Number(requests) * nodes) / 86_400;
+      assert.ok(Math.abs(rate - Number(told)) <= Math.max(0.5, rate / 1000), `${requests} × ${nodes} is not ${told}/s`);
+    }
+  }
+});
