@@ -70,7 +70,11 @@ describe("a folder of manifests", () => {
       .flatMap(({ firstSeenMs, lastAliveMs }, index) =>
         index === SIZE.edits - 1 ? [firstSeenMs] : [firstSeenMs, lastAliveMs],
       );
-    assert.deepEqual(spans, spans.toSorted(), "one after the other");
+    assert.deepEqual(
+      spans,
+      spans.toSorted((a, b) => a - b),
+      "one after the other",
+    );
     assert.deepEqual(world.oracle.verdict(), { doubled: [], lost: [], restarted: [] });
     figure("edits", SIZE.edits, "edits");
     figure("slowest from edit to Ready mirror", Math.round(slowestMs), "ms");
@@ -100,7 +104,7 @@ describe("a folder of manifests", () => {
     await pause(READ_AGAIN_MS);
     assert.deepEqual([...world.oracle.living].toSorted(), [before, good].toSorted());
     assert.equal(world.oracle.containersOf(before).length, 1);
-    assert.deepEqual((await world.mirrors()).map(({ metadata }) => metadata?.name).toSorted(), [
+    assert.deepEqual((await world.mirrors()).map(({ metadata }) => metadata?.name ?? "").toSorted(), [
       "edited-n1",
       "good-n1",
     ]);
