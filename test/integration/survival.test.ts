@@ -45,12 +45,12 @@ describe("the agent comes and goes", () => {
     assert.deepEqual(await world.faults(), NO_FAULTS);
   });
 
-  for (const [what, absent] of [
-    ["its runtime", [RUNTIME]],
-    ["its API server", [SERVER]],
-    ["both its runtime and its API server", [SERVER, RUNTIME]],
+  for (const [rows, what, absent] of [
+    ["[1.24]", "its runtime", [RUNTIME]],
+    ["[1.11] [4.9]", "its API server", [SERVER]],
+    ["[1.24] [4.9]", "both its runtime and its API server", [SERVER, RUNTIME]],
   ] as const) {
-    test(`[1.24] [1.11] started before ${what} it waits, and then carries on by itself`, async () => {
+    test(`${rows} started before ${what} it waits, and then carries on by itself`, async () => {
       const agent = world.cluster.component(AGENT);
       await agent.end();
       for (const name of absent) await world.cluster.component(name).kill();

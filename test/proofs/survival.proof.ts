@@ -58,11 +58,11 @@ describe("containers outlive what happens around them", () => {
     await killUnderChurn("kubelet@n1", SIZE.agentKills);
   });
 
-  test("[10.9] containerd is killed under churn: nothing doubled, lost, restarted or unready", async () => {
+  test("containerd is killed under churn: nothing doubled, lost, restarted or unready", async () => {
     await killUnderChurn("containerd@n1", SIZE.runtimeKills);
   });
 
-  test("[4.9] the API server is stopped for a while: the node writes no flip and touches no pod", async () => {
+  test("the API server is stopped for a while: the node writes no flip and touches no pod", async () => {
     const server = world.cluster.component("kube-apiserver");
     await server.pause();
     await pause(SIZE.awayMs);
@@ -71,7 +71,7 @@ describe("containers outlive what happens around them", () => {
     await recovered();
   });
 
-  test("[4.9] the API server is killed and comes back later: the node writes no flip and touches no pod", async () => {
+  test("the API server is killed and comes back later: the node writes no flip and touches no pod", async () => {
     const server = world.cluster.component("kube-apiserver");
     await server.kill();
     await pause(SIZE.awayMs);

@@ -1,5 +1,6 @@
 /** A node of ours under an outside eye: pods come and go through the API server while a test makes the node's life hard. */
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import type { SeededRandom } from "../../sim/seeded-random.ts";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
@@ -10,6 +11,7 @@ import { OutsideOracle } from "./outside-oracle.ts";
 import { rawApi } from "./raw-api.ts";
 
 export const NODE = "n1";
+const RUNTIME = `containerd@${NODE}`;
 export const NODE_USER = `system:node:${NODE}`;
 /** Ends at once when told to, so that what lasts is the kubelet's part. */
 export const LASTING = ["sh", "-c", "trap 'exit 0' TERM; while :; do sleep 1; done"] as const;
@@ -41,7 +43,7 @@ export class SurvivalWorld {
   readonly #api: Awaited<ReturnType<typeof rawApi>>;
   readonly #wanted = new Map<string, LivingPod>();
   readonly #endedMs = new Map<string, number>();
-  readonly #killsMs: number[] = [];
+  readonly #runtimeKillsMs: number[] = [];
   /** Starts that a kill cut short, and that the runtime took back. */
   readonly cutShort = new Set<string>();
   #made = 0;
@@ -143,20 +145,26 @@ export class SurvivalWorld {
   }
 
   async kill(component: string): Promise<void> {
-    this.#killsMs.push(Date.now());
+    if (component === RUNTIME) this.#runtimeKillsMs.push(Date.now());
     await this.cluster.component(component).kill();
   }
 
   /**
-   * A runtime takes back what it was starting when its caller dies, and so does one that dies itself. Such a container was never told
-   * as running, and its whole life lies around a kill.
+   * A runtime takes back what it was starting when its caller dies: it says so in its log. One that dies itself cannot; then the
+   * container's whole life lies around the kill. Neither was ever told as running.
    */
-  #excuseCutShort(entries: readonly AuditEntry[]): ReadonlySet<string> {
+  async #excuseCutShort(entries: readonly AuditEntry[]): Promise<ReadonlySet<string>> {
     const told = toldRunning(entries);
+    const log = await readFile(this.cluster.component(RUNTIME).logFile, "utf8");
+    const takenBack = log
+      .split("\n")
+      .filter((line) => /(StartContainer|RunPodSandbox) for .* failed.*cancell?ed/.test(line));
     const excused = new Set<string>();
     for (const { id, uid, name, alive, firstSeenMs, lastAliveMs } of this.oracle.containers) {
-      const around = this.#killsMs.some((killMs) => firstSeenMs > killMs - CUT_MS && lastAliveMs < killMs + CUT_MS);
-      if (alive || told.has(id) || !around) continue;
+      const around = this.#runtimeKillsMs.some(
+        (killMs) => firstSeenMs > killMs - CUT_MS && lastAliveMs < killMs + CUT_MS,
+      );
+      if (alive || told.has(id) || !(around || takenBack.some((line) => line.includes(id)))) continue;
       this.oracle.hasCause(id);
       this.cutShort.add(id);
       if (name !== "") excused.add(uid);
@@ -167,7 +175,7 @@ export class SurvivalWorld {
   /** What must be empty, whatever happened. */
   async faults(): Promise<Readonly<Record<string, readonly string[]>>> {
     const entries = await auditOf(this.cluster, NODE_USER);
-    const excused = this.#excuseCutShort(entries);
+    const excused = await this.#excuseCutShort(entries);
     const restartCounts = (await this.pods()).flatMap(({ metadata, status }) =>
       (status?.containerStatuses ?? [])
         .filter(({ restartCount }) => restartCount > 0 && !excused.has(metadata?.uid ?? ""))
