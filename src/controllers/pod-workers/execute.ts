@@ -75,7 +75,7 @@ async function perform(action: PodAction, context: ExecutionContext, signal: Abo
     case "applyCgroup":
       return applyCgroup(context);
     case "createSandbox":
-      return createSandbox(action.attempt, context, signal);
+      return createSandbox(action, context, signal);
     case "startContainer":
       return start(action, context, signal);
     case "startCreated":
@@ -133,8 +133,16 @@ async function applyCgroup(context: ExecutionContext): Promise<void> {
   }
 }
 
-async function createSandbox(attempt: number, context: ExecutionContext, signal: AbortSignal): Promise<void> {
+async function createSandbox(
+  { attempt, replaces }: Extract<PodAction, { kind: "createSandbox" }>,
+  context: ExecutionContext,
+  signal: AbortSignal,
+): Promise<void> {
   const pod = known(context);
+  if (replaces !== "none") {
+    const message = "Pod sandbox changed, it will be killed and re-created.";
+    tellPod(pod, context, "SandboxChanged", message, "Normal");
+  }
   const config = await configOfSandbox(pod, attempt, context);
   try {
     await context.ports.runtime.runSandbox(config, "", signal);
@@ -223,9 +231,15 @@ function containerOf(pod: Pod, name: string): Container {
   return found;
 }
 
-function tellPod(pod: Pod, { ports }: ExecutionContext, reason: string, message: string): void {
+function tellPod(
+  pod: Pod,
+  { ports }: ExecutionContext,
+  reason: string,
+  message: string,
+  type: "Normal" | "Warning" = "Warning",
+): void {
   const { name, namespace, uid } = podNameOfObject(pod);
-  ports.events.emit({ kind: "Pod", name, namespace, uid }, "Warning", reason, message);
+  ports.events.emit({ kind: "Pod", name, namespace, uid }, type, reason, message);
 }
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

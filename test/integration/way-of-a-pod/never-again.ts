@@ -79,6 +79,7 @@ export function neverAgain(world: () => World): void {
       const terminated = pod.status?.containerStatuses?.[0]?.state?.terminated;
       assert.equal(terminated?.exitCode, 137);
       assert.equal(terminated?.reason, "ContainerStatusUnknown");
+      assert.equal(terminated?.message, "The container could not be located when the pod was terminated");
       await pause(3_000);
       assert.equal(runs(pod), 1);
     });

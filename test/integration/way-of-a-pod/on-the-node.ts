@@ -51,6 +51,9 @@ function folders(world: () => World): void {
     const target = await readlink(onMachine(node, `/var/log/containers/${link}`));
     assert.equal(target, `${podLogFolderOf(pod)}/main/0.log`);
     assert.match(await logOf(node, pod), /^here$/m);
+    for (const folder of [podLogFolderOf(pod), `${podLogFolderOf(pod)}/main`]) {
+      assert.equal((await stat(onMachine(node, folder))).mode & 0o777, 0o755, folder);
+    }
   });
 
   test("[7.24] a pod that has ended keeps its log; of one that goes on, the last end stays and no more", async () => {

@@ -3,9 +3,13 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pods as resource } from "../../../src/api/resources.ts";
+import { connectCri } from "../../../src/wire/cri/client.ts";
+import type { RunPodSandboxRequest } from "../../../src/wire/cri/gen/api_pb.js";
+import { hostClock } from "../../../src/wire/host/clock.ts";
+import { waitUntil } from "../../cluster/wait.ts";
 import { nodeUser, requestsBy } from "../../support/audit-log.ts";
-import { BUSYBOX, conditionOf, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
-import { podUidOfCall } from "../../support/cri-log.ts";
+import { BUSYBOX, conditionOf, isRunning, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
+import { answered, podUidOfCall } from "../../support/cri-log.ts";
 import { makePod, runPod, uidOf, type World } from "./world.ts";
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
@@ -155,6 +159,31 @@ export function published(world: () => World): void {
       assert.equal(now.status?.podIP, before.status?.podIP);
       const events = (await client.eventsOf("changed")).map(({ reason, message }) => `${reason} ${message}`);
       assert.ok(events.includes("Killing Container main definition changed, will be restarted"), events.join("\n"));
+    });
+
+    test("[7.2] a sandbox that died is replaced by its next attempt, and the containers run again in it", async () => {
+      const { pods: client, node, proxy } = world();
+      const before = await runPod(world(), "sandbox", { containers: [SLEEPER] });
+      const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: () => {} }, hostClock);
+      const { signal } = new AbortController();
+      const labels = { "io.kubernetes.pod.uid": uidOf(before) };
+      try {
+        for (const { id } of await cri.runtime.listSandboxes({ labels }, signal)) {
+          await cri.runtime.stopSandbox(id, signal);
+        }
+      } finally {
+        cri.close();
+      }
+      const isNew = (at: Pod) => at.status?.containerStatuses?.[0]?.restartCount === 1 && isRunning(at);
+      await client.first("sandbox", "ran in a new sandbox", isNew);
+      const attempts = answered(proxy.calls, "RunPodSandbox")
+        .filter((call) => podUidOfCall(call) === uidOf(before))
+        .map(({ request }) => (request as RunPodSandboxRequest).config?.metadata?.attempt);
+      assert.deepEqual(attempts, [0, 1]);
+      const told = "SandboxChanged Pod sandbox changed, it will be killed and re-created.";
+      await waitUntil("the event", 10_000, async () =>
+        (await client.eventsOf("sandbox")).some(({ reason, message }) => `${reason} ${message}` === told),
+      );
     });
 
     test("a pod that asks for what is not built yet is turned away by name, and nothing of it runs", async () => {
