@@ -4,7 +4,7 @@ import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /** A smaller young generation costs little here and keeps the resident set down (docs/dependencies.md). */
-const NODE_OPTIONS = ["--max-semi-space-size=4", "--disable-warning=ExperimentalWarning"];
+export const NODE_OPTIONS: readonly string[] = ["--max-semi-space-size=4", "--disable-warning=ExperimentalWarning"];
 
 export function buildExecutable(bundle: string, output: string): { readonly stripped: boolean } {
   const work = join(dirname(output), ".executable");
