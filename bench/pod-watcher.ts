@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
-import type { ApiServer } from "../src/ports/api-server.ts";
+import type { ApiServer, WatchStart } from "../src/ports/api-server.ts";
 
 export interface Seen {
   readonly atMs: number;
@@ -24,6 +24,7 @@ export class PodWatcher {
   readonly #waiters = new Set<Waiter>();
   readonly #end = new AbortController();
   #broken: Error | undefined;
+  #reopened = 0;
 
   constructor(api: Pick<ApiServer, "watch">, nodeName: string) {
     void this.#follow(api, nodeName);
@@ -62,6 +63,11 @@ export class PodWatcher {
     return this.#histories.get(name) ?? [];
   }
 
+  /** How often the server ended the watch: what happened at that moment was seen a little late. */
+  get reopened(): number {
+    return this.#reopened;
+  }
+
   /** Names of pods that are there. */
   present(): readonly string[] {
     return [...this.#histories].filter(([, seen]) => seen.at(-1)?.kind !== "deleted").map(([name]) => name);
@@ -77,11 +83,18 @@ export class PodWatcher {
 
   async #follow(api: Pick<ApiServer, "watch">, nodeName: string): Promise<void> {
     const selection = { fields: `spec.nodeName=${nodeName}` };
+    let start: WatchStart = { kind: "initialEvents" };
     try {
-      for await (const event of api.watch(pods, selection, { kind: "initialEvents" }, this.#end.signal)) {
-        if (event.kind !== "bookmark") this.#note({ atMs: performance.now(), kind: event.kind, pod: event.object });
+      // A busy server ends the watch of a reader that falls behind.
+      for (; ; this.#reopened += 1) {
+        let version: string | undefined;
+        for await (const event of api.watch(pods, selection, start, this.#end.signal)) {
+          version = event.kind === "bookmark" ? event.resourceVersion : event.object.metadata?.resourceVersion;
+          if (event.kind !== "bookmark") this.#note({ atMs: performance.now(), kind: event.kind, pod: event.object });
+          if (version !== undefined) start = { kind: "after", resourceVersion: version };
+        }
+        if (version === undefined) throw new Error("the watch of the pods ended as soon as it began");
       }
-      throw new Error("the watch of the pods ended");
     } catch (error) {
       this.#broken = new Error("the watch of the pods broke, and with it the measurement", { cause: error });
       for (const waiter of this.#waiters) waiter.reject(this.#broken);

@@ -82,6 +82,7 @@ async function measure(
       rounds,
       table,
       differences: differences(rounds),
+      watchReopened: world.watcher.reopened,
     };
   } finally {
     await world.end();

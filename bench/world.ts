@@ -20,6 +20,7 @@ import type { ComponentRecord } from "../test/cluster/record.ts";
 import { waitUntil } from "../test/cluster/wait.ts";
 import { clientOf, newNamespace } from "../test/integration/api-world.ts";
 import { buildBundle } from "../tools/build/bundle.ts";
+import { NODE_OPTIONS } from "../tools/build/executable.ts";
 import { ExitDoor } from "./exit-door.ts";
 import { PodWatcher } from "./pod-watcher.ts";
 import type { AgentName } from "./subjects.ts";
@@ -79,7 +80,7 @@ async function furnish(cluster: Cluster, nodeFlags: readonly string[]): Promise<
   await buildBundle(bundle);
   // As in the package: without it Node would first try to read the bundle as CommonJS, at every start.
   await writeFile(join(bundle, "..", "package.json"), JSON.stringify({ type: "module" }));
-  const programs = await agentPrograms(cluster, node, [process.execPath, ...nodeFlags, bundle]);
+  const programs = await agentPrograms(cluster, node, [process.execPath, ...NODE_OPTIONS, ...nodeFlags, bundle]);
   // A watch that ends within a run would lose the moment of what happens meanwhile.
   const api = await clientOf(cluster, { watchSeconds: { min: 86_400, max: 86_400 } });
   const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: refuse }, hostClock);
