@@ -7,7 +7,7 @@ import type { AgentFactory } from "./sim-node.ts";
 export const MANIFESTS = "/etc/kubernetes/manifests";
 
 /** As an operator would start it, with the defaults of a command line. */
-function kubeletOptions(nodeName: string, ...flags: readonly string[]): CompiledOptions {
+export function kubeletOptions(nodeName: string, ...flags: readonly string[]): CompiledOptions {
   const args = [
     `--hostname-override=${nodeName}`,
     "--kubeconfig=/etc/kubernetes/kubelet.conf",
