@@ -7,12 +7,11 @@
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
-import { compose } from "../src/app/compose.ts";
 import type { WatchEvent } from "../src/ports/api-server.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { kubelet } from "./kubelet.ts";
 import { type OverheardCall, overhearApi } from "./overhear.ts";
 import type { AgentFactory } from "./sim-node.ts";
 import { World } from "./world.ts";
@@ -67,7 +66,7 @@ export async function measure(load: Load, lastsMs: number): Promise<Cost> {
       answered: (call: OverheardCall, answer: unknown) => add(call, { receivedBytes: jsonBytes(answer) }),
       streamed: (call: OverheardCall, value: unknown) => add(call, { receivedBytes: eventBytes(value) }),
     };
-    return compose(overhearApi(ports, listener), kubeletOptions(node.name));
+    return kubelet(overhearApi(ports, listener), node);
   };
   const { world, replaceOldest } = settledWorld(load, agent);
   await world.advance(SETTLED_MS);

@@ -86,8 +86,9 @@ function total(tallies: readonly Tally[]): Tally {
   };
 }
 
-/** The most frequent first. */
-const sorted = (calls: Cost["calls"]) => [...calls].sort(([, a], [, b]) => b.requests - a.requests);
+/** The most frequent first, then by name. */
+const sorted = (calls: Cost["calls"]) =>
+  [...calls].sort(([a, { requests }], [b, other]) => other.requests - requests || (a < b ? -1 : 1));
 
 const rate = (perSecond: number): string => (perSecond < 10 ? perSecond.toFixed(2) : count(perSecond));
 
