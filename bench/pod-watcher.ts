@@ -19,6 +19,8 @@ interface Waiter {
   readonly reject: (error: unknown) => void;
 }
 
+const WATCH_MS_MIN = 1_000;
+
 export class PodWatcher {
   readonly #histories = new Map<string, Seen[]>();
   readonly #waiters = new Set<Waiter>();
@@ -87,13 +89,14 @@ export class PodWatcher {
     try {
       // A busy server ends the watch of a reader that falls behind.
       for (; ; this.#reopened += 1) {
-        let version: string | undefined;
+        const openedMs = performance.now();
         for await (const event of api.watch(pods, selection, start, this.#end.signal)) {
-          version = event.kind === "bookmark" ? event.resourceVersion : event.object.metadata?.resourceVersion;
+          const version: string | undefined =
+            event.kind === "bookmark" ? event.resourceVersion : event.object.metadata?.resourceVersion;
           if (event.kind !== "bookmark") this.#note({ atMs: performance.now(), kind: event.kind, pod: event.object });
           if (version !== undefined) start = { kind: "after", resourceVersion: version };
         }
-        if (version === undefined) throw new Error("the watch of the pods ended as soon as it began");
+        if (performance.now() - openedMs < WATCH_MS_MIN) throw new Error("the watch ended as soon as it began");
       }
     } catch (error) {
       this.#broken = new Error("the watch of the pods broke, and with it the measurement", { cause: error });

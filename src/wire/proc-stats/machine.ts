@@ -4,10 +4,10 @@
  */
 import { lookup as resolve } from "node:dns/promises";
 import { stat, statfs } from "node:fs/promises";
-import { networkInterfaces } from "node:os";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { FilesystemFacts, InterfaceAddress, Machine } from "../../ports/machine.ts";
 import { CpuCount } from "./cpu-count.ts";
+import { Interfaces } from "./interfaces.ts";
 import { KernelFiles, requiredNumberOf } from "./kernel-files.ts";
 import { readMachineFacts } from "./machine-facts.ts";
 import { findDefaultRouteAddress } from "./routes.ts";
@@ -20,17 +20,18 @@ export interface MachineOptions {
   readonly interfaces?: () => readonly InterfaceAddress[];
 }
 
-export function createMachine({ root = "/", interfaces = hostInterfaces }: MachineOptions = {}): Machine {
+export function createMachine({ root = "/", interfaces: ask }: MachineOptions = {}): Machine {
   const files = new KernelFiles(root);
   const cpus = new CpuCount(files);
+  const interfaces = new Interfaces(files, ask);
   const lookups = new Map<string, Promise<readonly string[]>>();
   return {
     facts: () => readMachineFacts(files, cpus),
     memoryWorkingSetBytes: () => readWorkingSet(files),
     processCount: () => readProcessCount(files),
     filesystem,
-    addresses: async () => interfaces(),
-    defaultRouteAddress: (family) => findDefaultRouteAddress(files, interfaces(), family),
+    addresses: () => interfaces.read(),
+    defaultRouteAddress: async (family) => findDefaultRouteAddress(files, await interfaces.read(), family),
     lookup: (name, signal) => unlessAborted(lookUpOnce(lookups, name), signal),
   };
 }
@@ -67,12 +68,6 @@ async function filesystem(path: string): Promise<FilesystemFacts> {
     inodes: facts.files,
     inodesFree: facts.ffree,
   };
-}
-
-function hostInterfaces(): readonly InterfaceAddress[] {
-  return Object.entries(networkInterfaces()).flatMap(([interfaceName, addresses = []]) =>
-    addresses.map(({ address, family }) => ({ interfaceName, address, family })),
-  );
 }
 
 /** A resolver that does not answer holds one of Node's four threads; asking again for the same name must not hold a second. */
