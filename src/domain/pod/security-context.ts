@@ -58,9 +58,9 @@ export function containerSecurity(
     ...(own?.capabilities === undefined
       ? {}
       : { capabilities: { add: own.capabilities.add ?? [], drop: own.capabilities.drop ?? [], addAmbient: [] } }),
-    // A privileged container sees everything as it is.
-    maskedPaths: privileged ? [] : MASKED_PATHS,
-    readonlyPaths: privileged ? [] : READONLY_PATHS,
+    // Of a privileged container too: the runtime knows that it sees everything as it is.
+    maskedPaths: MASKED_PATHS,
+    readonlyPaths: READONLY_PATHS,
   };
 }
 
