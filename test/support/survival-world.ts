@@ -119,16 +119,17 @@ export class SurvivalWorld {
 
   /** Every wanted pod is Ready and runs, every other is gone, from the API server and from the machine. */
   async settled(limitMs = 120_000): Promise<void> {
-    await waitUntil(
-      "every wanted pod to be Ready and every other to be gone",
-      limitMs,
-      async () => {
-        const trouble = await this.#unsettled();
-        if (trouble !== undefined) throw new Error(trouble);
-        return true;
-      },
-      500,
-    );
+    const done = async () => {
+      const trouble = await this.#unsettled();
+      if (trouble !== undefined) throw new Error(trouble);
+      return true;
+    };
+    try {
+      await waitUntil("every wanted pod to be Ready and every other to be gone", limitMs, done, 500);
+    } catch (error) {
+      const log = (await readFile(this.cluster.component(`kubelet@${NODE}`).logFile, "utf8")).split("\n");
+      throw new Error(`not settled; the agent's last words:\n${log.slice(-40).join("\n")}`, { cause: error });
+    }
   }
 
   async #unsettled(): Promise<string | undefined> {
@@ -153,32 +154,31 @@ export class SurvivalWorld {
    * A runtime takes back what it was starting when its caller dies: it says so in its log. One that dies itself cannot; then the
    * container's whole life lies around the kill. Neither was ever told as running.
    */
-  async #excuseCutShort(entries: readonly AuditEntry[]): Promise<ReadonlySet<string>> {
+  async #excuseCutShort(entries: readonly AuditEntry[]): Promise<(id: string | undefined) => boolean> {
     const told = toldRunning(entries);
     const log = await readFile(this.cluster.component(RUNTIME).logFile, "utf8");
-    const takenBack = log
-      .split("\n")
-      .filter((line) => /(StartContainer|RunPodSandbox) for .* failed.*cancell?ed/.test(line));
-    const excused = new Set<string>();
-    for (const { id, uid, name, alive, firstSeenMs, lastAliveMs } of this.oracle.containers) {
+    const failed = /(StartContainer|RunPodSandbox) for .* failed.*cancell?ed/;
+    const takenBack = log.split("\n").filter((line) => failed.test(line));
+    for (const { id, alive, firstSeenMs, lastAliveMs } of this.oracle.containers) {
       const around = this.#runtimeKillsMs.some(
         (killMs) => firstSeenMs > killMs - CUT_MS && lastAliveMs < killMs + CUT_MS,
       );
       if (alive || told.has(id) || !(around || takenBack.some((line) => line.includes(id)))) continue;
       this.oracle.hasCause(id);
       this.cutShort.add(id);
-      if (name !== "") excused.add(uid);
     }
-    return excused;
+    // Some were taken back before their program ran at all.
+    return (id) => id !== undefined && (this.cutShort.has(id) || takenBack.some((line) => line.includes(id)));
   }
 
   /** What must be empty, whatever happened. */
   async faults(): Promise<Readonly<Record<string, readonly string[]>>> {
     const entries = await auditOf(this.cluster, NODE_USER);
-    const excused = await this.#excuseCutShort(entries);
+    const wasCutShort = await this.#excuseCutShort(entries);
     const restartCounts = (await this.pods()).flatMap(({ metadata, status }) =>
       (status?.containerStatuses ?? [])
-        .filter(({ restartCount }) => restartCount > 0 && !excused.has(metadata?.uid ?? ""))
+        .filter(({ restartCount }) => restartCount > 0)
+        .filter(({ lastState }) => !wasCutShort(lastState?.terminated?.containerID?.replace(/^.*:\/\//, "")))
         .map(({ name, restartCount }) => `${metadata?.name}/${name}: ${restartCount}`),
     );
     return {
