@@ -44,6 +44,15 @@ test("[6.7] a pod nobody knows gets a second", () => {
   });
 });
 
+test("[6.7] nor does a pod that the API server gave up get more, also when it was ending; a manifest's pod keeps its grace", () => {
+  const removed = { kind: "end", why: { kind: "removed" } } as const;
+  const gone = (seconds: number, sinceMonotonicMs = 0) => ({ ...ending(seconds, sinceMonotonicMs), why: removed.why });
+  assert.deepEqual(nextLifecycle(running, removed, pod(), 0), gone(1));
+  assert.deepEqual(nextLifecycle(ending(30), removed, pod(), 5_000), ending(1, 5_000));
+  const fromFile = pod({}, { annotations: { "kubernetes.io/config.source": "file" } });
+  assert.deepEqual(nextLifecycle(running, removed, fromFile, 0), gone(30));
+});
+
 test("[6.1] life only moves forward", () => {
   for (const state of [
     ending(1),

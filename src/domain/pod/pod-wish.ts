@@ -1,13 +1,14 @@
 /** What is wanted of a UID, from all who have a say, and what that makes of its life. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { effectiveGraceSeconds } from "./grace.ts";
+import { isStaticPod } from "./pod-identity.ts";
 import type { PodLifecycle, TerminationCause } from "./pod-lifecycle.ts";
 
 export type PodWish =
   | { readonly kind: "run" }
   | { readonly kind: "end"; readonly why: TerminationCause; readonly graceOverrideSeconds?: number };
 
-/** A pod that no source knows gets this long. */
+/** A pod that no source knows, or that was deleted by force, gets this long. */
 const ORPHAN_SECONDS = 1;
 
 /** How its life goes on under this wish. The same value when nothing changes. */
@@ -45,9 +46,13 @@ function graceSeconds(
   pod: Pod | undefined,
   settled: number | undefined,
 ): number {
-  if (pod === undefined) return Math.min(settled ?? ORPHAN_SECONDS, ORPHAN_SECONDS);
+  if (pod === undefined || isForced(wish, pod)) return Math.min(settled ?? ORPHAN_SECONDS, ORPHAN_SECONDS);
   return effectiveGraceSeconds(pod, wish.graceOverrideSeconds, settled);
 }
+
+/** The API server gives up a pod without its node's word only by force. A manifest may go at any time. */
+const isForced = ({ why }: Extract<PodWish, { kind: "end" }>, pod: Pod): boolean =>
+  why.kind === "removed" && !isStaticPod(pod);
 
 /** Whether work that is under way must stop for this change: a start in flight, or a stop with a longer grace. */
 export const interrupts = (before: PodLifecycle, after: PodLifecycle): boolean =>
