@@ -19,6 +19,8 @@ import { type Load, watchLoad } from "./usage.ts";
 import type { World } from "./world.ts";
 
 const OTHERS_SHARE_MAX = 0.05;
+/** A few rounds of either agent's housekeeping. */
+const HOUSEKEEPING_MS = 5_000;
 
 export interface Turn {
   readonly subject: SubjectName;
@@ -124,6 +126,8 @@ async function takeTurn(
     observations = { ...observations, ...outcome.observations };
   }
   const load = await loadSince();
+  // What an agent leaves of its last pods when it ends is work and memory of the next one.
+  await pause(subject === "bare" ? 0 : HOUSEKEEPING_MS);
   await hand.end();
   await world.clean();
   report(`${label}: ${figures.map(({ name, value, unit }) => `${name} ${value.toFixed(1)} ${unit}`).join(", ")}`);

@@ -11,6 +11,8 @@ import { processCpuMs } from "../usage.ts";
 /** Shorter, and the signal comes before a program can heed it; random, so that no poll of once a second is met in step. */
 const AGE_MS_MIN = 1_000;
 const AGE_MS_MAX = 2_000;
+/** An agent that removes at once what another leaves for later would pay for it in the start of the next pod. */
+const REST_MS = 500;
 
 export const randomAge = () => pause(AGE_MS_MIN + Math.random() * (AGE_MS_MAX - AGE_MS_MIN));
 
@@ -25,6 +27,7 @@ export async function oneByOne({ world, hand, label }: Stage, size: Size): Promi
     await randomAge();
     ends.push(await hand.down(name));
     await hand.tidy();
+    await pause(REST_MS);
   }
   const runtimeMs = ((await world.runtimeCpuMs()) - runtimeBefore) / names.length;
   const figures: Figure[] = [

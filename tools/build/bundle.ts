@@ -9,7 +9,7 @@ const require = process.getBuiltinModule("node:module").createRequire(import.met
 
 /**
  * Node's modules are taken as they are instead of being imported: an import reads each of a module's exports, and with that loads what
- * hides behind them (WebSockets behind `node:http`), for 70 ms and 4 MB at every start.
+ * hides behind them (WebSockets behind `node:http`): in one run each, on a busy machine, 75 ms of a profiled start and 3.7 MB resident.
  */
 const builtins: Plugin = {
   name: "node's own modules",
