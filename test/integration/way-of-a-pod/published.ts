@@ -174,7 +174,9 @@ export function published(world: () => World): void {
       } finally {
         cri.close();
       }
-      const isNew = (at: Pod) => at.status?.containerStatuses?.[0]?.restartCount === 1 && isRunning(at);
+      // The container dies first, and may be tried once more in a sandbox that is about to go.
+      const restarts = (at: Pod) => at.status?.containerStatuses?.[0]?.restartCount ?? 0;
+      const isNew = (at: Pod) => restarts(at) > 0 && isRunning(at) && at.status?.podIP !== before.status?.podIP;
       await client.first("sandbox", "ran in a new sandbox", isNew);
       const attempts = answered(proxy.calls, "RunPodSandbox")
         .filter((call) => podUidOfCall(call) === uidOf(before))
