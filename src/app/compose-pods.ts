@@ -29,7 +29,7 @@ const RESOLVER_BYTES_MAX = 64 * 1024;
 export function podSources(
   { ports, options, cells }: Wiring,
   journal: Journal,
-  facts: ReadonlyMap<string, UidFacts>,
+  staticFacts: ReadonlyMap<string, StaticPodFact>,
 ): { readonly states: ReadonlyMap<PodSource, LatestCell<SourceState>>; readonly loops: readonly Loop[] } {
   const states = new Map<PodSource, LatestCell<SourceState>>();
   const loops: Loop[] = [];
@@ -40,7 +40,7 @@ export function podSources(
     states.set(source, state);
     loops.push((shutdown) => run(state, shutdown));
   };
-  const namer = new StaticPodNamer({ ...ports, journal }, staticFacts(facts), () => ({
+  const namer = new StaticPodNamer({ ...ports, journal }, staticFacts, () => ({
     sandboxes: cells.listedSandboxes.value,
     mirrors: cells.desiredPods.value.mirrors,
   }));
@@ -63,14 +63,6 @@ export function podSources(
     );
   }
   return { states, loops };
-}
-
-function staticFacts(facts: ReadonlyMap<string, UidFacts>): ReadonlyMap<string, StaticPodFact> {
-  const byPod = new Map<string, StaticPodFact>();
-  for (const { uid, pod, staticPod } of facts.values()) {
-    if (staticPod !== undefined) byPod.set(pod, { kind: "staticPod", uid, pod, wallMs: 0, ...staticPod });
-  }
-  return byPod;
 }
 
 export function podLoops(

@@ -24,6 +24,7 @@ import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
 import type { PodOutcome } from "../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
+import { staticPodFacts } from "../domain/pod/static-pod-uid.ts";
 import type { Image } from "../domain/runtime/image.ts";
 import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
 import type { Sandbox } from "../domain/runtime/sandbox.ts";
@@ -131,10 +132,11 @@ export function compose(ports: KubeletPorts, options: CompiledOptions): Kubelet 
         clock,
         onProblem: (problem) => logOf("journal").error("the journal has a problem", new Error(JSON.stringify(problem))),
       });
-      const facts = foldFacts(await journal.replay());
+      const records = await journal.replay();
+      const facts = foldFacts(records);
       const observer = new Observer({ ...ports, ...cells, shutdown });
       const pleg = new Pleg({ ...ports, observer, listedSandboxes: cells.listedSandboxes, log: logOf("pleg") });
-      const sources = podSources(wiring, journal, facts);
+      const sources = podSources(wiring, journal, staticPodFacts(records));
       const syncLoop = new SyncLoop({
         ...ports,
         ...cells,

@@ -2,6 +2,7 @@
  * Takes in the pods the sources want: each new UID is admitted or rejected once, in the journal first, and its worker finds the verdict
  * in `admittedPods`, whose only writer this is. A verdict is never taken back; a UID whose containers already run is never rejected.
  */
+import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import { sleep } from "../../concurrency/sleep.ts";
@@ -53,7 +54,8 @@ export class SyncLoop {
         await sleep(clock, JOURNAL_RETRY_MS, shutdown).catch(() => undefined);
         continue;
       }
-      await waitForChange(desiredPods, seen, clock, shutdown);
+      // Rejects only when the signal aborts, which ends the loop.
+      await changedWithin(clock, [{ cell: desiredPods, seen }], TURN_MS_MAX, shutdown).catch(() => undefined);
     }
   }
 
@@ -111,15 +113,4 @@ function byCreation(a: DesiredPod, b: DesiredPod): number {
   const [first, second] = [a, b].map(({ pod }) => pod.metadata?.creationTimestamp ?? "");
   if (first !== second) return (first ?? "") < (second ?? "") ? -1 : 1;
   return a.uid < b.uid ? -1 : 1;
-}
-
-/** Resolves at the next change, after a while, or at the end. */
-async function waitForChange(cell: Latest<unknown>, seen: number, clock: Clock, shutdown: AbortSignal): Promise<void> {
-  const nap = new AbortController();
-  const end = () => nap.abort(shutdown.reason);
-  shutdown.addEventListener("abort", end, { once: true });
-  const cancel = clock.after(TURN_MS_MAX, end);
-  await cell.changed(seen, nap.signal).catch(() => undefined);
-  cancel();
-  shutdown.removeEventListener("abort", end);
 }

@@ -1,7 +1,7 @@
 /**
  * What one sync of one running pod has to do next.
  *
- * Pure: the caller reads the world once into a `PodSnapshot`, this module answers with a plan and `execute-pod-actions.ts` carries it
+ * Pure: the caller reads the world once into a `PodSnapshot`, this module answers with a plan and `controllers/pod-workers/execute.ts` carries it
  * out. A plan goes as far as can be decided now; when its actions are done the world is read again and the next plan made, so an action
  * whose reply was lost is simply found done, or not.
  */
