@@ -7,6 +7,7 @@ import { runFileSource } from "../controllers/pod-sources/file-source.ts";
 import { StaticPodNamer } from "../controllers/pod-sources/manifests.ts";
 import { runUrlSource } from "../controllers/pod-sources/url-source.ts";
 import { PodWorkers } from "../controllers/pod-workers/pod-workers.ts";
+import type { PodLooks } from "../controllers/pod-workers/worker-options.ts";
 import { hugepageSizesOf } from "../controllers/resources/node-groups.ts";
 import { runMirrorPods } from "../controllers/status/mirror-pods.ts";
 import { StatusPublisher } from "../controllers/status/status.ts";
@@ -14,7 +15,6 @@ import type { UidFacts } from "../domain/journal/facts.ts";
 import type { SourceState } from "../domain/pod/desired-pod.ts";
 import { parseResolverFile } from "../domain/pod/dns-config.ts";
 import type { PodSource } from "../domain/pod/pod-identity.ts";
-import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
 import type { StaticPodFact } from "../domain/pod/static-pod-uid.ts";
 import { KUBEPODS, podParents } from "../domain/resources/cgroup-name.ts";
 import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
@@ -70,7 +70,7 @@ export function podLoops(
   parts: {
     readonly journal: Journal;
     readonly facts: ReadonlyMap<string, UidFacts>;
-    readonly look: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
+    readonly looks: PodLooks;
   },
 ): readonly Loop[] {
   const { ports, options, cells } = wiring;
@@ -106,7 +106,10 @@ export function podLoops(
       const log = ports.logOf("housekeeping");
       await Promise.all([
         worker.run(shutdown),
-        collectContainers({ ...ports, ...cells, ...folders, log, look: parts.look }, shutdown),
+        collectContainers(
+          { ...ports, ...cells, ...folders, log, look: (uid, signal) => parts.looks.look(uid, signal) },
+          shutdown,
+        ),
         removeLeftovers({ ...ports, ...cells, ...folders, cgroups: cgroups.pods, log, podParents }, shutdown),
       ]);
     },
@@ -116,7 +119,7 @@ export function podLoops(
 async function makeWorkers(
   { ports, options, cells, events }: Wiring,
   cgroups: NonNullable<Wiring["cells"]["cgroups"]["value"]>["pods"],
-  { journal, facts, look }: Parameters<typeof podLoops>[1],
+  { journal, facts, looks }: Parameters<typeof podLoops>[1],
   folders: { readonly rootDir: string; readonly podLogsDir: string; readonly containerLogLinks: string },
 ): Promise<PodWorkers> {
   const machine = await ports.machine.facts();
@@ -133,7 +136,7 @@ async function makeWorkers(
   });
   return new PodWorkers(
     { ...ports, cgroups, journal, events, log: ports.logOf("pod-workers") },
-    { ...cells, look },
+    { ...cells, looks },
     {
       ...folders,
       clusterDns: pods.clusterDns,

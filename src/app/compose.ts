@@ -158,7 +158,7 @@ export function compose(ports: KubeletPorts, options: CompiledOptions): Kubelet 
         (signal) => syncLoop.run(signal),
         ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
         ...nodeLoops(wiring),
-        ...podLoops(wiring, { journal, facts, look: (uid, signal) => observer.look(uid, signal) }),
+        ...podLoops(wiring, { journal, facts, looks: observer }),
       ];
       await runAll(loops, shutdown);
     },

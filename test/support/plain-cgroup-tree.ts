@@ -59,6 +59,7 @@ export async function plainTree(root: string, controllers: readonly string[]): P
     async remove(path) {
       const inUse = [...alive.values()].includes(path) || (await hostTree.children(path)).length > 0;
       if (inUse) return "busy";
+      if (!(await hostTree.isGroup(path))) return "removed";
       for (const file of await readdir(path)) await rm(join(path, file));
       return hostTree.remove(path);
     },

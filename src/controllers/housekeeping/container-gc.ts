@@ -17,7 +17,7 @@ import type { Log } from "../../ports/log.ts";
 import type { Runtime } from "../../ports/runtime.ts";
 
 export interface ContainerGcOptions {
-  readonly runtime: Pick<Runtime, "removeContainer" | "removeSandbox" | "stopSandbox">;
+  readonly runtime: Pick<Runtime, "removeContainer" | "removeSandbox">;
   readonly files: HostFiles;
   readonly clock: Clock;
   readonly log: Log;
@@ -63,8 +63,7 @@ async function collectPod(uid: string, options: ContainerGcOptions, signal: Abor
       await removeLogs(container, known, options);
     }
     for (const id of plan.sandboxIds) {
-      // A sandbox that never was stopped well may still hold an address.
-      await options.runtime.stopSandbox(id, signal);
+      // Its worker has stopped it, or it would not be for us to remove; what is left of its network goes with the removal.
       await options.runtime.removeSandbox(id, signal);
     }
     await options.look(uid, signal);

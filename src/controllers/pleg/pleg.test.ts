@@ -5,6 +5,7 @@ import { sandbox } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
+import { POD_UID_LABEL } from "../../domain/pod/cri-keys.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ContainerEvent } from "../../domain/runtime/container.ts";
 import type { Sandbox, SandboxStatus } from "../../domain/runtime/sandbox.ts";
@@ -76,13 +77,43 @@ test("an end is looked at at once, what came to be only after a while", async ()
   await end();
 });
 
-test("a hint is dropped when somebody has looked since", async () => {
+test("while the pod's worker acts even an end waits: the worker looks when its call returns", async () => {
   const { clock, observer, looks, tell, end } = world();
+  const acting = observer.acting("a");
+  await tell("stopped");
+  assert.deepEqual(looks, []);
+  await clock.advance(500);
+  assert.deepEqual(looks, ["a"], "a call that takes long hides no end for long");
+  acting[Symbol.dispose]();
+  await tell("stopped");
+  assert.deepEqual(looks, ["a", "a"]);
+  await end();
+});
+
+test("a hint that tells what is known is dropped, also when it became known while the hint waited", async () => {
+  const known = sandbox({ id: "c", metadata: { ...sandbox().metadata, uid: "a" }, labels: { [POD_UID_LABEL]: "a" } });
+  const listed: SandboxStatus[] = [];
+  const { clock, observer, looks, tell, end } = world(listed);
   await tell("started");
+  listed.push(known);
   await observer.look("a", new AbortController().signal);
   assert.deepEqual(looks, ["a"]);
   await clock.advance(5_000);
+  await tell("created");
+  await clock.advance(5_000);
   assert.deepEqual(looks, ["a"]);
+  await tell("stopped");
+  assert.deepEqual(looks, ["a", "a"], "its end is not known");
+  await end();
+});
+
+test("what a worker is making is left to it, however long it takes", async () => {
+  const { clock, observer, looks, tell, end } = world();
+  using _ = observer.acting("a");
+  await tell("created");
+  await tell("started");
+  await clock.advance(60_000);
+  assert.deepEqual(looks, []);
   await end();
 });
 

@@ -3,8 +3,8 @@
  * the stream of events breaks, and every half minute or so besides. A runtime without events is listed every second.
  *
  * Losing any event costs time, never correctness: the next list finds what it told. Only an end is looked at at once. What came
- * to be was made by a worker, which looks for itself when its call returns; such a hint waits, and is dropped when a look has begun
- * after it.
+ * to be was made by a worker, which looks for itself when its call returns: such a hint waits, and so does any while the pod's worker
+ * acts or somebody looks. A hint that tells what is known by then is dropped.
  */
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
@@ -12,6 +12,7 @@ import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { listingByPod } from "../../domain/pod/runtime-listing.ts";
+import type { ContainerEvent } from "../../domain/runtime/container.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -91,10 +92,11 @@ export class Pleg {
     signal: AbortSignal,
   ): Promise<"broken" | "unimplemented"> {
     try {
-      for await (const { podUid, kind } of this.#options.runtime.events(signal)) {
-        if (podUid === undefined) continue;
-        if (kind === "stopped") looks.wake(podUid);
-        else hints.note(podUid);
+      for await (const event of this.#options.runtime.events(signal)) {
+        const { podUid, kind } = event;
+        if (podUid === undefined || this.#options.observer.knows(podUid, event)) continue;
+        if (kind === "stopped" && !this.#options.observer.isAttended(podUid)) looks.wake(podUid);
+        else hints.note(podUid, event);
       }
     } catch (error) {
       if (isRuntimeError(error, "unimplemented")) return "unimplemented";
@@ -128,13 +130,14 @@ export class Pleg {
 
   async #relist(looks: KeyedWorker<string>, signal: AbortSignal): Promise<void> {
     const { runtime, observer, clock } = this.#options;
+    const { actsOver } = observer;
     const [sandboxes, containers] = await Promise.all([
       runtime.listSandboxes({}, signal),
       runtime.listContainers({}, signal),
     ]);
     const listings = listingByPod(sandboxes, containers);
     this.#lastListedMs = clock.monotonicMs();
-    observer.noteListing(listings);
+    observer.noteListing(listings, actsOver);
     this.#options.listedSandboxes.set(sandboxes);
     for (const [uid, listing] of listings) if (observer.isNews(uid, listing)) looks.wake(uid);
   }
@@ -149,25 +152,25 @@ export class Pleg {
   }
 }
 
-/** Hints that a look which begins anyway makes needless. */
+/** Hints that wait for somebody to look. */
 class UnhurriedHints {
-  readonly #observer: Observer;
   readonly #timers: TimerQueue<string>;
-  /** By UID: how many looks had begun when the newest hint came. */
-  readonly #begunBefore = new Map<string, number>();
+  readonly #waiting = new Map<string, ContainerEvent[]>();
 
   constructor(clock: Clock, observer: Observer, look: (uid: string) => void) {
-    this.#observer = observer;
     this.#timers = new TimerQueue<string>(clock, (uid) => {
-      const before = this.#begunBefore.get(uid) ?? 0;
-      this.#begunBefore.delete(uid);
-      if (observer.looksBegun(uid) <= before) look(uid);
+      const events = this.#waiting.get(uid) ?? [];
+      this.#waiting.delete(uid);
+      // Of what a worker is making it will tell; what has ended meanwhile is told without it.
+      const isWorkers = observer.isActedUpon(uid) && events.every(({ kind }) => kind !== "stopped");
+      if (!isWorkers && events.some((event) => !observer.knows(uid, event))) look(uid);
     });
   }
 
-  note(uid: string): void {
-    this.#begunBefore.set(uid, this.#observer.looksBegun(uid));
-    this.#timers.wakeIn(uid, UNHURRIED_MS);
+  note(uid: string, event: ContainerEvent): void {
+    const waiting = this.#waiting.get(uid) ?? [];
+    this.#waiting.set(uid, [...waiting, event]);
+    if (waiting.length === 0) this.#timers.wakeIn(uid, UNHURRIED_MS);
   }
 
   close(): void {

@@ -6,7 +6,7 @@ import { podHostname } from "../../domain/pod/hostname.ts";
 import type { ContainerStop, PodAction } from "../../domain/pod/pod-actions.ts";
 import { podFolder, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { nextBackoff } from "../../domain/pod/restart-backoff.ts";
-import { newestOf } from "../../domain/pod/runtime-view.ts";
+import { type MadeParts, newestOf } from "../../domain/pod/runtime-view.ts";
 import { sandboxConfig } from "../../domain/pod/sandbox-config.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
@@ -17,10 +17,16 @@ import { StartFailure } from "./start-failure.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export type Execution =
-  | { readonly kind: "done" }
+  | { readonly kind: "done"; readonly made: MadeParts }
   /** Part of it could not be done; `retryMs`: no use in trying before. */
   | { readonly kind: "failed"; readonly what: string; readonly error: unknown; readonly retryMs: number | undefined }
   | { readonly kind: "aborted" };
+
+/** Grows as the list is carried out. */
+interface Made {
+  readonly sandboxIds: string[];
+  readonly containers: { readonly id: string; readonly sandboxId: string }[];
+}
 
 export interface ExecutionContext {
   readonly state: PodState;
@@ -37,10 +43,11 @@ export async function execute(
   signal: AbortSignal,
 ): Promise<Execution> {
   let failed: Execution | undefined;
+  const made: Made = { sandboxIds: [], containers: [] };
   for (const action of actions) {
     if (signal.aborted) return { kind: "aborted" };
     try {
-      await perform(action, context, signal);
+      await perform(action, context, made, signal);
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
       const retryMs = error instanceof StartFailure ? error.retryMs : undefined;
@@ -49,7 +56,7 @@ export async function execute(
       noteWaiting(action.name, error, context);
     }
   }
-  return failed ?? { kind: "done" };
+  return failed ?? { kind: "done", made };
 }
 
 const shorter = (before: Execution | undefined, retryMs: number | undefined): number | undefined => {
@@ -62,22 +69,20 @@ function noteWaiting(name: string, error: unknown, { state }: ExecutionContext):
   state.waiting.set(name, { reason, message: error instanceof Error ? error.message : String(error) });
 }
 
-async function perform(action: PodAction, context: ExecutionContext, signal: AbortSignal): Promise<void> {
+async function perform(action: PodAction, context: ExecutionContext, made: Made, signal: AbortSignal): Promise<void> {
   switch (action.kind) {
     case "stopContainers":
-      await stopAll(action.containers, context, signal);
-      return;
+      return stopAll(action.containers, context, signal);
     case "stopSandboxes":
-      await Promise.all(action.ids.map((id) => context.ports.runtime.stopSandbox(id, signal)));
-      return;
-    case "makeFolders":
-      return makeFolders(context);
-    case "applyCgroup":
-      return applyCgroup(context);
+      return allOf(action.ids.map((id) => context.ports.runtime.stopSandbox(id, signal)));
+    case "makeRoom":
+      return allOf([makeFolders(context), applyCgroup(context)]);
     case "createSandbox":
-      return createSandbox(action, context, signal);
+      made.sandboxIds.push(await createSandbox(action, context, signal));
+      return;
     case "startContainer":
-      return start(action, context, signal);
+      made.containers.push(await start(action, context, signal));
+      return;
     case "startCreated":
       return startExisting(action, context, signal);
     default:
@@ -88,12 +93,17 @@ async function perform(action: PodAction, context: ExecutionContext, signal: Abo
 /** All at once; each is tried whatever becomes of the others. */
 async function stopAll(stops: readonly ContainerStop[], context: ExecutionContext, signal: AbortSignal): Promise<void> {
   const graceSeconds = containerGraceSeconds(context.graceMs);
-  const outcomes = await Promise.allSettled(
+  await allOf(
     stops.map((stop) => {
       tellStop(stop, context);
       return context.ports.runtime.stopContainer(stop.id, graceSeconds, signal);
     }),
   );
+}
+
+/** Nothing is under way any more when it rejects. */
+async function allOf(work: readonly Promise<void>[]): Promise<void> {
+  const outcomes = await Promise.allSettled(work);
   const failure = outcomes.find((outcome) => outcome.status === "rejected");
   if (failure !== undefined) throw failure.reason;
 }
@@ -114,8 +124,12 @@ async function makeFolders(context: ExecutionContext): Promise<void> {
   const name = podNameOfObject(pod);
   const folder = podFolder(settings.rootDir, name.uid);
   try {
-    for (const path of [folder, `${folder}/volumes`, `${folder}/plugins`]) await ports.files.makeFolder(path, 0o750);
-    await ports.files.makeFolder(podLogFolder(settings.podLogsDir, name), 0o755);
+    await ports.files.makeFolder(folder, 0o750);
+    await allOf([
+      ports.files.makeFolder(`${folder}/volumes`, 0o750),
+      ports.files.makeFolder(`${folder}/plugins`, 0o750),
+      ports.files.makeFolder(podLogFolder(settings.podLogsDir, name), 0o755),
+    ]);
   } catch (error) {
     tellPod(pod, context, "Failed", `error making pod data directories: ${messageOf(error)}`);
     throw error;
@@ -127,6 +141,7 @@ async function applyCgroup(context: ExecutionContext): Promise<void> {
   const { name, values } = context.settings.resources.podCgroup(pod);
   try {
     await context.ports.cgroups.apply(name, values);
+    context.state.cgroupSeenMonotonicMs = context.ports.clock.monotonicMs();
   } catch (error) {
     tellPod(pod, context, "FailedCreatePodContainer", `unable to ensure pod container exists: ${messageOf(error)}`);
     throw error;
@@ -137,7 +152,7 @@ async function createSandbox(
   { attempt, replaces }: Extract<PodAction, { kind: "createSandbox" }>,
   context: ExecutionContext,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string> {
   const pod = known(context);
   if (replaces !== "none") {
     const message = "Pod sandbox changed, it will be killed and re-created.";
@@ -145,7 +160,7 @@ async function createSandbox(
   }
   const config = await configOfSandbox(pod, attempt, context);
   try {
-    await context.ports.runtime.runSandbox(config, "", signal);
+    return await context.ports.runtime.runSandbox(config, "", signal);
   } catch (error) {
     // The name may be taken from now on, by a sandbox or by nothing that can be seen.
     if (isRuntimeError(error)) context.state.sandboxFloor = attempt + 1;
@@ -176,7 +191,7 @@ async function start(
   action: Extract<PodAction, { kind: "startContainer" }>,
   context: ExecutionContext,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<Made["containers"][number]> {
   const { state, ports, settings } = context;
   const pod = known(context);
   const container = containerOf(pod, action.name);
@@ -191,7 +206,7 @@ async function start(
     );
   }
   const { restartCount } = action;
-  await startContainer(
+  const id = await startContainer(
     { pod, container, restartCount, sandboxId: sandbox.id, sandboxConfig: sandboxSettings },
     state,
     ports,
@@ -199,6 +214,7 @@ async function start(
     signal,
   );
   state.waiting.delete(action.name);
+  return { id, sandboxId: sandbox.id };
 }
 
 async function startExisting(

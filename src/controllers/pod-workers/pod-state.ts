@@ -28,6 +28,8 @@ export interface PodState {
   /** Names that may be taken though nothing with them is to be seen. */
   readonly restartFloor: Map<string, number>;
   sandboxFloor: number;
+  /** When its cgroup was last known to be there. */
+  cgroupSeenMonotonicMs: number;
   /** When this UID came, among all of this process: static pods of one name go in this order. */
   readonly arrival: number;
 }
@@ -46,6 +48,7 @@ export function newPodState(uid: string, arrival: number): PodState {
     knownExits: new Map(),
     restartFloor: new Map(),
     sandboxFloor: 0,
+    cgroupSeenMonotonicMs: Number.NEGATIVE_INFINITY,
     arrival,
   };
 }

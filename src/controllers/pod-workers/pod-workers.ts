@@ -138,7 +138,7 @@ export class PodWorkers {
     try {
       // Over already in an earlier life of ours: what became of its containers is still to be told.
       if (state.lifecycle.kind === "finished" && state.view === undefined) {
-        await this.#accept(state, await this.#cells.look(state.uid, signal));
+        await this.#accept(state, await this.#cells.looks.look(state.uid, signal));
       }
       await this.#pursue(state, signal, wakeIn);
     } catch (error) {
@@ -305,48 +305,42 @@ export class PodWorkers {
   async #keepRunning(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const { pod } = state;
     if (pod === undefined) return;
-    // What a loop has left in the cell is enough to find that nothing is to be done. Before anything is done, and where the cell has
-    // nothing, the runtime is looked at anew: what the cell does not show may run all the same.
-    const seen = this.#cells.podRuntimeStatus.get(state.uid);
-    let isFresh = seen === undefined;
-    let view = seen ?? (await this.#cells.look(state.uid, signal));
+    const { looks } = this.#cells;
+    let view = looks.present(state.uid) ?? (await looks.look(state.uid, signal));
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       await this.#accept(state, view);
       const plan = computePodActions(await readSnapshot(state, pod, view, this.#ports, this.#settings));
       this.#noteBackoffs(state, plan.backingOff);
       // What is true now is told before the next step, which may take long: a pull, say.
       this.#publish(state);
-      if (plan.completed && isFresh) {
+      if (plan.completed) {
         await this.#advance(state, { kind: "end", why: { kind: "completed" } }, wakeIn);
         return;
       }
-      if (plan.actions.length === 0 && !plan.completed) {
+      if (plan.actions.length === 0) {
         wakeIn(Math.min(this.#jittered(RESYNC_MS), ...[...plan.backingOff.values()].map(({ leftMs }) => leftMs)));
         return;
       }
-      if (isFresh) {
-        if (!this.#networkReady(state, wakeIn)) return;
-        const done = await this.#execute(state, plan.actions, 0, signal);
-        if (done.kind === "aborted") return;
-        if (done.kind === "failed") {
-          this.#ports.log.error("a pod's plan could not be carried out", done.error, {
-            uid: state.uid,
-            action: done.what,
-          });
-          wakeIn(done.retryMs ?? this.#jittered(RETRY_MS));
-          await this.#accept(state, await this.#cells.look(state.uid, signal));
-          return;
-        }
+      if (!this.#networkReady(state, wakeIn)) return;
+      const done = await this.#execute(state, plan.actions, 0, signal);
+      if (done.kind === "aborted") return;
+      if (done.kind === "failed") {
+        this.#ports.log.error("a pod's plan could not be carried out", done.error, {
+          uid: state.uid,
+          action: done.what,
+        });
+        wakeIn(done.retryMs ?? this.#jittered(RETRY_MS));
+        await this.#accept(state, await looks.look(state.uid, signal));
+        return;
       }
-      view = await this.#cells.look(state.uid, signal);
-      isFresh = true;
+      view = await looks.refresh(state.uid, done.made, signal);
     }
     wakeIn(this.#jittered(RETRY_MS));
   }
 
   async #bringToAnEnd(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const look = async () => {
-      const view = await this.#cells.look(state.uid, signal);
+      const view = await this.#cells.looks.look(state.uid, signal);
       await this.#accept(state, view);
       return view;
     };
@@ -387,7 +381,8 @@ export class PodWorkers {
       const why = state.lifecycle.kind === "running" ? JSON.stringify(details) : describeCause(state.lifecycle.why);
       this.#ports.journal.note({ kind: "decision", uid: state.uid, pod: name, wallMs, what: kind, why });
     }
-    return execute(actions, { state, pod, ports: this.#ports, settings: this.#settings, graceMs }, signal);
+    using _ = this.#cells.looks.acting(state.uid);
+    return await execute(actions, { state, pod, ports: this.#ports, settings: this.#settings, graceMs }, signal);
   }
 
   /** Takes a look for known: every end in it goes to the journal first. */
@@ -396,7 +391,7 @@ export class PodWorkers {
     for (const container of view.containers) {
       if (container.state !== "exited" || state.exitSeenMonotonicMs.has(container.id)) continue;
       const name = containerNameOf(container);
-      await journal.append({
+      const noted = journal.append({
         kind: "exited",
         uid: state.uid,
         pod: this.#nameOf(state),
@@ -409,7 +404,9 @@ export class PodWorkers {
         finishedWallNs: String(container.finishedWallNs ?? 0n),
         restartCount: restartCountOf(container),
       });
-      state.messages.set(container.id, await lastWords(container, files, log));
+      const words = lastWords(container, files, log);
+      await noted;
+      state.messages.set(container.id, await words);
       state.exitSeenMonotonicMs.set(container.id, clock.monotonicMs());
       state.knownExits.set(name, {
         containerId: container.id,
@@ -464,19 +461,18 @@ export class PodWorkers {
   }
 
   #publish(state: PodState): void {
-    const { uid, pod, lifecycle, view, waiting, messages } = state;
+    const { uid, lifecycle, view, waiting, messages } = state;
     const { podOutcomes } = this.#cells;
     // Before the first look nothing is known: what was published stays as it is.
     if (view === undefined) return;
     const before = podOutcomes.get(uid);
     const same =
-      before?.pod === pod &&
       before?.lifecycle === lifecycle &&
       before.view === view &&
       sameEntries(before.waiting, waiting) &&
       sameEntries(before.messages, messages);
     if (same) return;
-    podOutcomes.set(uid, { uid, pod, lifecycle, view, waiting: new Map(waiting), messages: new Map(messages) });
+    podOutcomes.set(uid, { uid, lifecycle, view, waiting: new Map(waiting), messages: new Map(messages) });
   }
 
   /** Nothing is left of it on the node: whoever waited for its name may go, and it is forgotten once no source names it. */

@@ -2,7 +2,7 @@
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { containerLogPath, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodSnapshot } from "../../domain/pod/pod-snapshot.ts";
-import { newestOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { mayRun, newestOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { isMissing } from "../../ports/host-files.ts";
 import type { PodState } from "./pod-state.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
@@ -15,7 +15,6 @@ export async function readSnapshot(
   settings: PodWorkerSettings,
 ): Promise<PodSnapshot> {
   const containers = pod.spec?.containers ?? [];
-  const { name } = settings.resources.podCgroup(pod);
   const restartFloor = new Map(state.restartFloor);
   for (const container of containers) {
     if (newestOf(view, container.name) !== undefined) continue;
@@ -37,8 +36,23 @@ export async function readSnapshot(
     knownExits: state.knownExits,
     restartFloor,
     sandboxFloor: state.sandboxFloor,
-    cgroupExists: await ports.cgroups.exists(name),
+    cgroupMissing: view.containers.some(mayRun) && !(await hasCgroup(state, pod, ports, settings)),
   };
+}
+
+/** Nobody takes a group away under running containers but by mistake: often enough to find that within a minute. */
+const CGROUP_SEEN_MS = 30_000;
+
+async function hasCgroup(
+  state: PodState,
+  pod: Pod,
+  { cgroups, clock }: Pick<PodWorkerPorts, "cgroups" | "clock">,
+  settings: PodWorkerSettings,
+): Promise<boolean> {
+  if (clock.monotonicMs() - state.cgroupSeenMonotonicMs < CGROUP_SEEN_MS) return true;
+  const exists = await cgroups.exists(settings.resources.podCgroup(pod).name);
+  if (exists) state.cgroupSeenMonotonicMs = clock.monotonicMs();
+  return exists;
 }
 
 /** What was run: with another image or other resources the count begins anew. */

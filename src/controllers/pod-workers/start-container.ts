@@ -20,17 +20,23 @@ export interface ContainerStart {
   readonly sandboxConfig: SandboxConfig;
 }
 
-/** Rejects with a `StartFailure`, or with the signal's reason. */
+/** Answers with its id. Rejects with a `StartFailure`, or with the signal's reason. */
 export async function startContainer(
   start: ContainerStart,
   state: PodState,
   ports: PodWorkerPorts,
   settings: PodWorkerSettings,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<string> {
   const { pod, container, restartCount, sandboxId, sandboxConfig } = start;
   const tell = teller(pod, container, ports);
-  const image = await ensureImage(pod, container, sandboxConfig, state, ports, tell, signal);
+  const folders = makeFolders(start, ports, settings);
+  let image: PresentImage;
+  try {
+    image = await ensureImage(pod, container, sandboxConfig, state, ports, tell, signal);
+  } finally {
+    await folders;
+  }
   const config = await configure(start, image, ports, settings);
   let id: string;
   try {
@@ -42,6 +48,7 @@ export async function startContainer(
   }
   tell("Normal", "Created", "Container created");
   await startCreated({ pod, container, id, restartCount }, ports, settings, signal);
+  return id;
 }
 
 /** Starts a container that exists. */
@@ -66,17 +73,27 @@ export async function startCreated(
   await linkLog(pod, container, id, restartCount, ports, settings);
 }
 
+const ownFolder = ({ pod, container }: ContainerStart, { rootDir }: PodWorkerSettings) =>
+  `${podFolder(rootDir, podNameOfObject(pod).uid)}/containers/${container.name}`;
+
+async function makeFolders(
+  start: ContainerStart,
+  { files }: PodWorkerPorts,
+  settings: PodWorkerSettings,
+): Promise<void> {
+  const logs = podLogFolder(settings.podLogsDir, podNameOfObject(start.pod));
+  await files.makeFolder(`${logs}/${start.container.name}`, 0o755);
+  await files.makeFolder(ownFolder(start, settings), 0o750);
+}
+
 async function configure(
-  { pod, container, restartCount }: ContainerStart,
+  start: ContainerStart,
   { ref, image }: PresentImage,
   { files, random }: PodWorkerPorts,
   settings: PodWorkerSettings,
 ) {
-  const name = podNameOfObject(pod);
-  await files.makeFolder(`${podLogFolder(settings.podLogsDir, name)}/${container.name}`, 0o755);
-  const folder = `${podFolder(settings.rootDir, name.uid)}/containers/${container.name}`;
-  const terminationMessageFile = `${folder}/${random.uuid().slice(0, 8)}`;
-  await files.makeFolder(folder, 0o750);
+  const { pod, container, restartCount } = start;
+  const terminationMessageFile = `${ownFolder(start, settings)}/${random.uuid().slice(0, 8)}`;
   await files.makeFile(terminationMessageFile, 0o666);
   return containerConfig(pod, container, {
     restartCount,

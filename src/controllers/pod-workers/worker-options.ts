@@ -6,7 +6,7 @@ import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { ResolverConfig } from "../../domain/pod/dns-config.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
-import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { MadeParts, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { LinuxResources } from "../../domain/runtime/resources.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
@@ -43,8 +43,19 @@ export interface PodWorkerCells {
   readonly podOutcomes: LatestTable<string, PodOutcome>;
   /** Full names of static pods that are being ended. */
   readonly endingPods: LatestCell<ReadonlySet<string>>;
+  readonly looks: PodLooks;
+}
+
+/** The eye on the runtime, as the workers use it. */
+export interface PodLooks {
   /** A look that begins now. */
-  readonly look: (uid: string, signal: AbortSignal) => Promise<PodRuntimeView>;
+  look(uid: string, signal: AbortSignal): Promise<PodRuntimeView>;
+  /** What was last seen, unless the pod was acted upon since that look began. */
+  present(uid: string): PodRuntimeView | undefined;
+  /** The pod after an act that went well, for less than a look. */
+  refresh(uid: string, made: MadeParts, signal: AbortSignal): Promise<PodRuntimeView>;
+  /** Taken before the runtime is made to change the pod, disposed of when it has answered. */
+  acting(uid: string): Disposable;
 }
 
 /** Pure functions of the node's resources, settled once for this node. */

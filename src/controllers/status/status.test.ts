@@ -27,7 +27,11 @@ function world(object: Pod = pod(), isStatic = false) {
   const patch = ((_resource: unknown, _name: unknown, { body }: { readonly body: { readonly status: PodStatus } }) => {
     sent.push(body.status);
     status = { ...status, ...body.status, conditions: mergedConditions(status, body.status) };
-    return Promise.resolve({ ...object, status });
+    return Promise.resolve({
+      ...object,
+      metadata: { ...object.metadata, resourceVersion: String(sent.length) },
+      status,
+    });
   }) as unknown as ApiServer["patch"];
   const desiredPods = new LatestCell<DesiredPods>(noPods);
   const admittedPods = new LatestTable<string, AdmittedPod>();
@@ -59,8 +63,12 @@ function world(object: Pod = pod(), isStatic = false) {
       desiredPods.set({ ...noPods, mirrors: new Map([[fullNameOf(mirror), mirror]]) });
       await clock.advance(0);
     },
+    watched: async (shown: Pod) => {
+      admittedPods.set(uid, { uid, pod: shown, isStatic, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
+      await clock.advance(0);
+    },
     told: async (seen: PodRuntimeView, lifecycle: PodLifecycle = { kind: "running" }) => {
-      podOutcomes.set(uid, { uid, pod: object, lifecycle, view: seen, waiting: new Map(), messages: new Map() });
+      podOutcomes.set(uid, { uid, lifecycle, view: seen, waiting: new Map(), messages: new Map() });
       await clock.advance(0);
     },
     end: async () => {
@@ -128,5 +136,21 @@ test("[11.13] a static pod's status goes to the mirror that shows it, not to one
   assert.equal(sent.length, 0);
   await mirrored(pod({}, { uid: "mirror-of-one", annotations: { [CONFIG_MIRROR]: "one" } }));
   assert.equal(sent[0]?.phase, "Running");
+  await end();
+});
+
+test("[11.2] what somebody else writes over a status is put right, and the echo of our own words is not answered", async () => {
+  const { sent, told, watched, end } = world();
+  await told(view([sandbox()], [instance("app", "running")]));
+  assert.equal(sent.length, 1);
+  const echo = { ...pod(), metadata: { ...pod().metadata, resourceVersion: "1" }, status: sent[0] ?? {} };
+  await watched(echo);
+  assert.equal(sent.length, 1);
+  await watched({
+    ...echo,
+    metadata: { ...echo.metadata, resourceVersion: "9" },
+    status: { ...echo.status, phase: "Pending" },
+  });
+  assert.deepEqual([sent.length, sent[1]?.phase], [2, "Running"]);
   await end();
 });

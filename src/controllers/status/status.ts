@@ -53,9 +53,17 @@ interface Written {
   readonly published: Pod;
 }
 
+/** What was last found to be published as it should be. */
+interface Agreed {
+  readonly outcome: PodOutcome;
+  readonly resourceVersion: string | undefined;
+  readonly hostIps: string;
+}
+
 export class StatusPublisher {
   readonly #options: StatusOptions;
   readonly #written = new Map<string, Written>();
+  readonly #agreed = new Map<string, Agreed>();
   readonly #failures = new Map<string, number>();
   /** Whose removal the API server has taken; until the watch shows it there is nothing more to ask for. */
   readonly #removed = new Set<string>();
@@ -120,6 +128,7 @@ export class StatusPublisher {
     const outcome = this.#options.podOutcomes.get(uid);
     if (admitted === undefined) {
       this.#written.delete(uid);
+      this.#agreed.delete(uid);
       this.#failures.delete(uid);
       this.#removed.delete(uid);
       this.#minorSinceMs.delete(uid);
@@ -129,7 +138,9 @@ export class StatusPublisher {
     const published = this.#published(admitted);
     if (published === undefined) return;
     try {
-      const now = await this.#publish(admitted, outcome, published, signal, wakeIn);
+      const now = this.#isAgreed(uid, outcome, published)
+        ? published
+        : await this.#publish(admitted, outcome, published, signal, wakeIn);
       await this.#removeIfOver(admitted, outcome, now, signal);
       this.#failures.delete(uid);
     } catch (error) {
@@ -170,6 +181,7 @@ export class StatusPublisher {
     const patch = statusPatch(published, this.#wanted(admitted, outcome, published.status ?? {}));
     const waitMs = patch === undefined ? 0 : this.#waitMs(admitted.uid, patch, outcome);
     if (waitMs > 0) wakeIn(waitMs);
+    if (patch === undefined) this.#agree(admitted.uid, outcome, this.#versionOf(admitted.uid, published));
     if (patch === undefined || waitMs > 0) return published;
     this.#minorSinceMs.delete(admitted.uid);
     const { name = "", namespace = "" } = published.metadata ?? {};
@@ -182,7 +194,27 @@ export class StatusPublisher {
       signal,
     );
     this.#written.set(admitted.uid, { over, published: answer });
+    this.#agree(admitted.uid, outcome, answer.metadata?.resourceVersion);
     return { ...published, status: answer.status ?? {} };
+  }
+
+  /** Of the status that is published as far as we know. */
+  #versionOf(uid: string, published: Pod): string | undefined {
+    return (this.#written.get(uid)?.published ?? published).metadata?.resourceVersion;
+  }
+
+  #agree(uid: string, outcome: PodOutcome, resourceVersion: string | undefined): void {
+    this.#agreed.set(uid, { outcome, resourceVersion, hostIps: hostIpsOf(this.#options.ownNode.value).join(" ") });
+  }
+
+  /** The watch echoes our own words: nothing is compared for them a second time. */
+  #isAgreed(uid: string, outcome: PodOutcome, published: Pod): boolean {
+    const agreed = this.#agreed.get(uid);
+    return (
+      agreed?.outcome === outcome &&
+      agreed.resourceVersion === this.#versionOf(uid, published) &&
+      agreed.hostIps === hostIpsOf(this.#options.ownNode.value).join(" ")
+    );
   }
 
   /** How long a patch may still wait for what comes next. A pod that is finished has nothing to come. */

@@ -61,25 +61,23 @@ export class SyncLoop {
 
   async #turn(desired: DesiredPods): Promise<void> {
     const { admittedPods, sourcesReady } = this.#options;
+    const fresh: DesiredPod[] = [];
+    for (const pod of desired.pods.values()) {
+      const known = admittedPods.get(pod.uid);
+      if (known === undefined) fresh.push(pod);
+      else if (known.pod !== pod.pod) admittedPods.set(pod.uid, { ...known, pod: pod.pod });
+    }
     // Older pods first: the order in which the node promised itself to them.
-    const pods = [...desired.pods.values()].sort(byCreation);
-    const verdicts = pods.map((pod) => this.#takeIn(pod));
-    await Promise.all(verdicts);
+    await Promise.all(fresh.sort(byCreation).map((pod) => this.#takeIn(pod)));
     for (const uid of admittedPods.keys()) if (!desired.pods.has(uid)) admittedPods.delete(uid);
     if (desired.sourcesReady && !sourcesReady.value) sourcesReady.set(true);
   }
 
   async #takeIn(desired: DesiredPod): Promise<void> {
-    const { admittedPods } = this.#options;
     const { uid, pod } = desired;
-    const known = admittedPods.get(uid);
-    if (known !== undefined) {
-      if (known.pod !== pod) admittedPods.set(uid, { ...known, pod });
-      return;
-    }
     const verdict = await this.#judge(desired);
     const { firstSeenWallMs } = desired;
-    admittedPods.set(uid, { uid, pod, isStatic: isStaticPod(pod), firstSeenWallMs, verdict });
+    this.#options.admittedPods.set(uid, { uid, pod, isStatic: isStaticPod(pod), firstSeenWallMs, verdict });
   }
 
   async #judge({ uid, pod }: DesiredPod): Promise<AdmittedPod["verdict"]> {
@@ -110,7 +108,8 @@ export class SyncLoop {
 }
 
 function byCreation(a: DesiredPod, b: DesiredPod): number {
-  const [first, second] = [a, b].map(({ pod }) => pod.metadata?.creationTimestamp ?? "");
-  if (first !== second) return (first ?? "") < (second ?? "") ? -1 : 1;
+  const first = a.pod.metadata?.creationTimestamp ?? "";
+  const second = b.pod.metadata?.creationTimestamp ?? "";
+  if (first !== second) return first < second ? -1 : 1;
   return a.uid < b.uid ? -1 : 1;
 }

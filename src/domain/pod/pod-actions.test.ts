@@ -5,7 +5,7 @@ import type { ContainerState, Pod } from "../../api/gen/core-v1.ts";
 import { computePodActions, type PodAction } from "./pod-actions.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
 
-const folders: readonly PodAction[] = [{ kind: "makeFolders" }, { kind: "applyCgroup" }];
+const folders: readonly PodAction[] = [{ kind: "makeRoom" }];
 const start = (name: string, restartCount: number, after?: { finishedWallMs: number; ageMs: number }): PodAction => ({
   kind: "startContainer",
   name,
@@ -134,7 +134,7 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
   ],
   [
     "[14.5] a missing pod cgroup stops what runs",
-    { cgroupExists: false, view: view(ready, [instance("app", "running")]) },
+    { cgroupMissing: true, view: view(ready, [instance("app", "running")]) },
     [
       { kind: "stopContainers", containers: [{ id: "app-0", name: "app", reason: { kind: "cgroupMissing" } }] },
       { kind: "stopSandboxes", ids: ["sandbox-0"] },

@@ -39,8 +39,8 @@ export interface ContainerStop {
 }
 
 export type PodAction =
-  | { readonly kind: "makeFolders" }
-  | { readonly kind: "applyCgroup" }
+  /** Its folders and its cgroup, at once. */
+  | { readonly kind: "makeRoom" }
   /** All at once. */
   | { readonly kind: "stopContainers"; readonly containers: readonly ContainerStop[] }
   | { readonly kind: "stopSandboxes"; readonly ids: readonly string[] }
@@ -66,7 +66,7 @@ export interface PodPlan {
 export function computePodActions(snapshot: PodSnapshot): PodPlan {
   const { pod, view } = snapshot;
   const decision = decideSandbox(pod, view);
-  if (!snapshot.cgroupExists && view.containers.some(mayRun)) return onlyStops(snapshot, { kind: "cgroupMissing" });
+  if (snapshot.cgroupMissing) return onlyStops(snapshot, { kind: "cgroupMissing" });
   if (decision.kind === "keep") return containerPlan(snapshot, decision.sandbox.id);
 
   if (anyMayRun(view)) return onlyStops(snapshot, { kind: "sandboxChanged", flaw: decision.why });
@@ -77,8 +77,7 @@ export function computePodActions(snapshot: PodSnapshot): PodPlan {
   return {
     actions: [
       ...release,
-      { kind: "makeFolders" },
-      { kind: "applyCgroup" },
+      { kind: "makeRoom" },
       { kind: "createSandbox", attempt: Math.max(decision.attempt, snapshot.sandboxFloor), replaces: decision.why },
     ],
     backingOff: new Map(),

@@ -1,13 +1,10 @@
 /** What a pod's worker last made of it: the one word on the pod that others act upon and publish. */
-import type { Pod } from "../../api/gen/core-v1.ts";
 import type { WaitingReason } from "../pod-status/container-status.ts";
 import type { PodLifecycle } from "./pod-lifecycle.ts";
 import type { PodRuntimeView } from "./runtime-view.ts";
 
 export interface PodOutcome {
   readonly uid: string;
-  /** Undefined for a pod that no source ever knew. */
-  readonly pod: Pod | undefined;
   readonly lifecycle: PodLifecycle;
   /** What its containers are, every end in it already in the journal. Once the pod has ended: what they were. */
   readonly view: PodRuntimeView;

@@ -19,5 +19,6 @@ export interface PodSnapshot {
   readonly restartFloor: ReadonlyMap<string, number>;
   /** The least attempt the next sandbox may have. */
   readonly sandboxFloor: number;
-  readonly cgroupExists: boolean;
+  /** Its containers run, and their group is gone. */
+  readonly cgroupMissing: boolean;
 }

@@ -27,7 +27,13 @@ export function listingByPod(
 }
 
 /** Two listings with the same fingerprint need no second look. */
-export function fingerprint({ sandboxes, containers }: PodListing): string {
+export function fingerprint({
+  sandboxes,
+  containers,
+}: {
+  readonly sandboxes: readonly Pick<Sandbox, "id" | "state">[];
+  readonly containers: readonly Pick<Container, "id" | "state">[];
+}): string {
   const lines = [
     ...sandboxes.map(({ id, state }) => `s ${id} ${state}`),
     ...containers.map(({ id, state }) => `c ${id} ${state}`),

@@ -18,6 +18,12 @@ export interface PodRuntimeView {
   readonly containers: readonly PodContainer[];
 }
 
+/** What calls to the runtime have just made of a pod. */
+export interface MadeParts {
+  readonly sandboxIds: readonly string[];
+  readonly containers: readonly Pick<PodContainer, "id" | "sandboxId">[];
+}
+
 export const emptyView = (uid: string): PodRuntimeView => ({ uid, sandboxes: [], containers: [] });
 
 export const podUidOf = (container: Pick<Container, "labels">): string | undefined => container.labels[POD_UID_LABEL];

@@ -63,6 +63,10 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
     async destroy(name, signal) {
       assert(name.length > 0, "the group everything is in is not ours to remove");
       try {
+        // Mostly nothing is left in it.
+        const folders = version.roots.map((root) => join(root, pathOf(name)));
+        const left = await Promise.all(folders.map((folder) => tree.remove(folder)));
+        if (left.every((outcome) => outcome === "removed")) return;
         await killAll(tree, clock, async () => (await below(name)).flat(), signal);
         await Promise.all((await below(name)).map((folders) => removeAll(tree, clock, folders, signal)));
       } catch (error) {
