@@ -1,6 +1,7 @@
 /**
- * The rounds of a run: in each, every subject in turn does everything that was asked for, on a clean node. A round in which others used
- * the machine is marked, and tried again as often as the size allows; the quietest try is the one that counts.
+ * The rounds of a run. In a busy one every subject in turn does everything that was asked for, on a clean node; in an idle one all agents
+ * are idle at once, each with each number of pods on a node of its own. A round in which others used the machine is marked, and tried
+ * again as often as the size allows; the quietest try is the one that counts.
  */
 
 import { pause } from "../test/cluster/wait.ts";
@@ -10,15 +11,16 @@ import { kubeletHand } from "./kubelet-hand.ts";
 import type { Observations } from "./life.ts";
 import { bursts } from "./scenarios/burst.ts";
 import { exits } from "./scenarios/exits.ts";
-import { idle } from "./scenarios/idle.ts";
+import { type IdleStage, idle } from "./scenarios/idle.ts";
 import { oneByOne } from "./scenarios/one-by-one.ts";
 import { recovery } from "./scenarios/recovery.ts";
 import type { Size } from "./sizes.ts";
-import { type BenchmarkId, type Figure, SUBJECTS, type SubjectName } from "./subjects.ts";
+import { type AgentName, type BenchmarkId, type Figure, SUBJECTS, type SubjectName } from "./subjects.ts";
 import { type Load, watchLoad } from "./usage.ts";
 import type { World } from "./world.ts";
 
 const OTHERS_SHARE_MAX = 0.05;
+const IDLE: readonly BenchmarkId[] = ["B9", "B10"];
 /** A few rounds of either agent's housekeeping. */
 const HOUSEKEEPING_MS = 5_000;
 
@@ -51,46 +53,42 @@ const BUSY: readonly Scenario[] = [
   // The last: it ends the agent.
   { of: ["B18"], run: recovery, agentsOnly: true },
 ];
-const IDLE: readonly Scenario[] = [{ of: ["B9", "B10"], run: idle, agentsOnly: true }];
 
 export interface Plan {
-  readonly world: World;
   readonly size: Size;
   readonly wanted: readonly BenchmarkId[];
   readonly subjects: readonly SubjectName[];
   readonly report: (line: string) => void;
+  readonly inWorlds: <T>(nodes: number, act: (worlds: readonly World[]) => Promise<T>) => Promise<T>;
 }
 
+type Take = (label: string) => Promise<readonly Turn[]>;
+
 export async function runRounds(plan: Plan): Promise<readonly Round[]> {
-  const rounds: Round[] = [];
   const { size, wanted } = plan;
-  const chosen = (scenarios: readonly Scenario[]) =>
-    scenarios.filter((scenario) => scenario.of.some((id) => wanted.includes(id)));
-  const blocks = [
-    { kind: "busy", scenarios: chosen(BUSY), count: size.rounds },
-    { kind: "idle", scenarios: chosen(IDLE), count: size.idleRounds },
-  ] as const;
-  for (const { kind, scenarios, count } of blocks) {
-    if (scenarios.length === 0) continue;
-    for (let number = 1; number <= count; number += 1) rounds.push(await runRound(plan, kind, number, scenarios));
+  const rounds: Round[] = [];
+  const run = async (kind: Round["kind"], count: number, take: Take) => {
+    for (let number = 1; number <= count; number += 1) rounds.push(await runRound(plan, kind, number, take));
+  };
+  const busy = BUSY.filter((scenario) => scenario.of.some((id) => wanted.includes(id)));
+  if (busy.length > 0) {
+    await plan.inWorlds(1, async ([world]) => {
+      if (world !== undefined) await run("busy", size.rounds, (label) => takeTurns(plan, world, busy, label));
+    });
+  }
+  const agents = SUBJECTS.filter((name) => name !== "bare").filter((name) => plan.subjects.includes(name));
+  if (agents.length > 0 && IDLE.some((id) => wanted.includes(id))) {
+    await plan.inWorlds(agents.length * size.idlePods.length, (worlds) =>
+      run("idle", size.idleRounds, (label) => takeIdleTurns(plan, worlds, agents, label)),
+    );
   }
   return rounds;
 }
 
-async function runRound(
-  plan: Plan,
-  kind: Round["kind"],
-  number: number,
-  scenarios: readonly Scenario[],
-): Promise<Round> {
+async function runRound(plan: Plan, kind: Round["kind"], number: number, take: Take): Promise<Round> {
   let best: readonly Turn[] | undefined;
   for (let tries = 1; ; tries += 1) {
-    const turns: Turn[] = [];
-    for (const subject of SUBJECTS.filter((name) => plan.subjects.includes(name))) {
-      const own = scenarios.filter(({ agentsOnly = false }) => subject !== "bare" || !agentsOnly);
-      if (own.length === 0) continue;
-      turns.push(await takeTurn(plan, subject, own, `${kind}${number}-${tries}-${subject}`));
-    }
+    const turns = await take(`${kind}${number}-${tries}`);
     if (best === undefined || busiest(turns) < busiest(best)) best = turns;
     const loaded = busiest(best) > OTHERS_SHARE_MAX;
     const share = `${Math.round(busiest(turns) * 100)} % used by others`;
@@ -101,10 +99,60 @@ async function runRound(
   }
 }
 
+async function takeTurns(
+  plan: Plan,
+  world: World,
+  scenarios: readonly Scenario[],
+  label: string,
+): Promise<readonly Turn[]> {
+  const turns: Turn[] = [];
+  for (const subject of SUBJECTS.filter((name) => plan.subjects.includes(name))) {
+    const own = scenarios.filter(({ agentsOnly = false }) => subject !== "bare" || !agentsOnly);
+    if (own.length > 0) turns.push(await takeTurn(plan, world, subject, own, `${label}-${subject}`));
+  }
+  return turns;
+}
+
+/** Side by side: an idle agent gets all the time it asks for, and what the machine does to one it does to all. */
+async function takeIdleTurns(
+  { size, wanted, report }: Plan,
+  worlds: readonly World[],
+  agents: readonly AgentName[],
+  label: string,
+): Promise<readonly Turn[]> {
+  const seats = agents.flatMap((agent) => size.idlePods.map((pods) => ({ agent, pods })));
+  const stages: (IdleStage & { readonly agent: AgentName })[] = [];
+  for (const [index, world] of worlds.entries()) {
+    const seat = seats[index];
+    if (seat === undefined) continue;
+    await world.clean();
+    const hand = await handOf(world, seat.agent);
+    stages.push({ world, hand, label: `${label}-${seat.agent}`, ...seat });
+  }
+  await pause(size.settleMs);
+  const loadSince = await watchLoad(stages[0]?.world.cluster.layout.cgroupParent ?? "");
+  const figures = await idle(stages, size);
+  const load = await loadSince();
+  for (const { world, hand } of stages) {
+    await hand.end();
+    await world.clean();
+  }
+  return agents.map((subject) => {
+    const own = stages.flatMap(({ agent }, index) => (agent === subject ? (figures[index] ?? []) : []));
+    const chosen = own.filter(({ benchmark }) => wanted.includes(benchmark));
+    report(describe(`${label}-${subject}`, chosen));
+    return { subject, load, figures: chosen, observations: {} };
+  });
+}
+
+const describe = (label: string, figures: readonly Figure[]) =>
+  `${label}: ${figures.map(({ name, value, unit }) => `${name} ${value.toFixed(1)} ${unit}`).join(", ")}`;
+
 const busiest = (turns: readonly Turn[]): number => Math.max(...turns.map(({ load }) => load.othersShare));
 
 async function takeTurn(
-  { world, size, wanted, report }: Plan,
+  { size, wanted, report }: Plan,
+  world: World,
   subject: SubjectName,
   scenarios: readonly Scenario[],
   label: string,
@@ -130,7 +178,7 @@ async function takeTurn(
   await pause(subject === "bare" ? 0 : HOUSEKEEPING_MS);
   await hand.end();
   await world.clean();
-  report(`${label}: ${figures.map(({ name, value, unit }) => `${name} ${value.toFixed(1)} ${unit}`).join(", ")}`);
+  report(describe(label, figures));
   return { subject, load, figures, observations };
 }
 

@@ -9,7 +9,7 @@ import { differences, ratioTable, tableText } from "./report.ts";
 import { runRounds } from "./rounds.ts";
 import { type Size, SMALL, WHOLE } from "./sizes.ts";
 import { BENCHMARKS, type BenchmarkId, goals, SUBJECTS, type SubjectName } from "./subjects.ts";
-import { openWorld } from "./world.ts";
+import { inWorlds } from "./world.ts";
 
 const USAGE_ERROR = 2;
 
@@ -71,22 +71,28 @@ async function measure(
 ) {
   const startedAt = new Date().toISOString();
   const loadBefore = loadavg()[0] ?? 0;
-  const world = await openWorld({ nodeFlags, report });
-  try {
-    const rounds = await runRounds({ world, size, wanted, subjects, report });
-    const table = ratioTable(rounds, goals(size.idlePods));
-    return {
-      startedAt,
-      machine: { cores: cpus().length, model: cpus()[0]?.model ?? "", node: process.version, loadBefore },
-      size,
-      rounds,
-      table,
-      differences: differences(rounds),
-      watchReopened: world.watcher.reopened,
-    };
-  } finally {
-    await world.end();
-  }
+  let watchReopened = 0;
+  const rounds = await runRounds({
+    size,
+    wanted,
+    subjects,
+    report,
+    inWorlds: (nodes, act) =>
+      inWorlds(nodes, { nodeFlags, report }, async (worlds) => {
+        const result = await act(worlds);
+        for (const { watcher } of worlds) watchReopened += watcher.reopened;
+        return result;
+      }),
+  });
+  return {
+    startedAt,
+    machine: { cores: cpus().length, model: cpus()[0]?.model ?? "", node: process.version, loadBefore },
+    size,
+    rounds,
+    table: ratioTable(rounds, goals(size.idlePods)),
+    differences: differences(rounds),
+    watchReopened,
+  };
 }
 
 process.exitCode = await main();

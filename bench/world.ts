@@ -1,5 +1,5 @@
 /**
- * One node on one containerd and one API server, on which the agents take turns. The bare client never works while an agent is up: an
+ * Nodes on one API server, each with a containerd, on each of which agents take turns. The bare client never works while an agent is up: an
  * agent ends sandboxes it does not know.
  */
 import { mkdir, readFile, writeFile } from "node:fs/promises";
@@ -61,25 +61,41 @@ export interface WorldOptions {
 
 const STOP_LIMIT_MS = 30_000;
 
-export async function openWorld({ nodeFlags, report }: WorldOptions): Promise<World> {
-  const cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "none" }], report });
+/** A world for each of so many nodes of one cluster, whose end is theirs all. */
+export async function inWorlds<T>(
+  nodes: number,
+  { nodeFlags, report }: WorldOptions,
+  act: (worlds: readonly World[]) => Promise<T>,
+): Promise<T> {
+  const wanted = Array.from({ length: nodes }, () => ({ agent: "none" }) as const);
+  const cluster = await startCluster({ controlPlane: "api", nodes: wanted, report });
+  const worlds: World[] = [];
   try {
-    return await furnish(cluster, nodeFlags);
-  } catch (error) {
+    const bundle = await bundleIn(cluster);
+    for (const node of cluster.nodes) worlds.push(await furnish(cluster, node, bundle, nodeFlags));
+    return await act(worlds);
+  } finally {
+    for (const world of worlds) await world.end();
     await cluster.down();
-    throw error;
   }
 }
 
-async function furnish(cluster: Cluster, nodeFlags: readonly string[]): Promise<World> {
-  const [node] = cluster.nodes;
-  if (node === undefined) throw new Error("the cluster has no node");
-  const runtimeGroup = await groupOfRuntime(cluster, node);
+async function bundleIn(cluster: Cluster): Promise<string> {
   const bundle = join(cluster.layout.folder, "bundle", "deckhand.js");
   await mkdir(join(bundle, ".."), { recursive: true });
   await buildBundle(bundle);
   // As in the package: without it Node would first try to read the bundle as CommonJS, at every start.
   await writeFile(join(bundle, "..", "package.json"), JSON.stringify({ type: "module" }));
+  return bundle;
+}
+
+async function furnish(
+  cluster: Cluster,
+  node: ClusterNode,
+  bundle: string,
+  nodeFlags: readonly string[],
+): Promise<World> {
+  const runtimeGroup = await groupOfRuntime(cluster, node);
   const programs = await agentPrograms(cluster, node, [process.execPath, ...NODE_OPTIONS, ...nodeFlags, bundle]);
   // A watch that ends within a run would lose the moment of what happens meanwhile.
   const api = await clientOf(cluster, { watchSeconds: { min: 86_400, max: 86_400 } });
@@ -107,7 +123,6 @@ async function furnish(cluster: Cluster, nodeFlags: readonly string[]): Promise<
       await exits.close();
       cri.close();
       await api.close();
-      await cluster.down();
     },
   };
 }
@@ -118,7 +133,7 @@ const refuse = (detail: string): never => {
 
 /** The harness keeps containerd with the control plane's programs; to count its CPU it needs a group of its own. */
 async function groupOfRuntime(cluster: Cluster, node: ClusterNode): Promise<string> {
-  const group = `${cluster.layout.cgroupParent}/runtime`;
+  const group = `${cluster.layout.cgroupParent}/runtime-${node.name}`;
   await makeCgroup(group);
   const { pid } = cluster.component(`containerd@${node.name}`);
   for (const file of await procsFiles(group)) await writeFile(file, String(pid));
@@ -148,7 +163,7 @@ async function startAgent(name: AgentName, program: Program, cluster: Cluster, n
     ...program,
     anchor: { name: `anchor@${node.name}`, pid: cluster.component(`anchor@${node.name}`).pid },
     cgroup: `${cluster.layout.cgroupParent}/parts`,
-    logFile: join(cluster.layout.folder, "logs", `${name}.log`),
+    logFile: join(cluster.layout.folder, "logs", `${name}@${node.name}.log`),
   });
   await waitReady(cluster.layout, record);
   return {

@@ -1,37 +1,62 @@
-/** Nothing happens: what the agent and the runtime use meanwhile (B9), and how large the agent is after it (B10). */
+/** Nothing happens: what agents and runtimes use meanwhile (B9), and how large the agents are after it (B10). All of them at once. */
 import { pause } from "../../test/cluster/wait.ts";
-import type { Outcome, Stage } from "../hand.ts";
+import type { Stage } from "../hand.ts";
 import type { Size } from "../sizes.ts";
 import type { Figure } from "../subjects.ts";
 import { processCpuMs, processMemory } from "../usage.ts";
 
-export async function idle({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
-  const { agent } = hand;
+export interface IdleStage extends Stage {
+  /** How many pods it holds meanwhile. */
+  readonly pods: number;
+}
+
+/** The figures of each stage, in their order. */
+export async function idle(stages: readonly IdleStage[], size: Size): Promise<readonly (readonly Figure[])[]> {
+  for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.up(name, "pause")));
+  await pause(Math.max(size.idleSettleMs, size.idleMs - size.idleCountedMs));
+  const since = await Promise.all(stages.map((stage) => reading(stage)));
+  await pause(size.idleCountedMs);
+  const figures = await Promise.all(
+    stages.map(async (stage, index) => figuresOf(stage.pods, since[index] ?? nothing, await reading(stage))),
+  );
+  for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.down(name)));
+  return figures;
+}
+
+const namesOf = ({ label, pods }: IdleStage) => Array.from({ length: pods }, (_, index) => `${label}-${pods}-${index}`);
+
+interface Reading {
+  readonly atMs: number;
+  readonly agentMs: number;
+  readonly runtimeMs: number;
+  readonly rssMb: number;
+  readonly pssMb: number;
+}
+
+const nothing: Reading = { atMs: 0, agentMs: 0, runtimeMs: 0, rssMb: 0, pssMb: 0 };
+
+async function reading({ world, hand: { agent } }: IdleStage): Promise<Reading> {
   if (agent === undefined) throw new Error("a client without an agent is always idle");
-  const figures: Figure[] = [];
-  let running = 0;
-  for (const count of size.idlePods) {
-    const more = Array.from({ length: count - running }, (_, index) => `${label}-idle-${running + index}`);
-    await Promise.all(more.map((name) => hand.up(name, "pause")));
-    running = count;
-    await pause(Math.max(size.idleSettleMs, size.idleMs - size.idleCountedMs));
-    const [agentBefore, runtimeBefore, sinceMs] = [
-      await processCpuMs(agent.pid),
-      await world.runtimeCpuMs(),
-      performance.now(),
-    ];
-    await pause(size.idleCountedMs);
-    const minutes = (performance.now() - sinceMs) / 60_000;
-    const agentS = ((await processCpuMs(agent.pid)) - agentBefore) / 1000 / minutes;
-    const runtimeS = ((await world.runtimeCpuMs()) - runtimeBefore) / 1000 / minutes;
-    const { rssMb, pssMb } = await processMemory(agent.pid);
-    figures.push(
-      { benchmark: "B9", name: `agent, idle with ${count} pods`, unit: "CPU-s/min", value: agentS },
-      { benchmark: "B9", name: `runtime, idle with ${count} pods`, unit: "CPU-s/min", value: runtimeS },
-      { benchmark: "B10", name: `RSS with ${count} pods`, unit: "MB", value: rssMb },
-      { benchmark: "B10", name: `PSS with ${count} pods`, unit: "MB", value: pssMb },
-    );
-  }
-  await Promise.all(Array.from({ length: running }, (_, index) => hand.down(`${label}-idle-${index}`)));
-  return { figures };
+  const [agentMs, runtimeMs] = [await processCpuMs(agent.pid), await world.runtimeCpuMs()];
+  return { atMs: performance.now(), agentMs, runtimeMs, ...(await processMemory(agent.pid)) };
+}
+
+function figuresOf(pods: number, since: Reading, now: Reading): readonly Figure[] {
+  const perMinute = (beforeMs: number, afterMs: number) => ((afterMs - beforeMs) * 60) / (now.atMs - since.atMs);
+  return [
+    {
+      benchmark: "B9",
+      name: `agent, idle with ${pods} pods`,
+      unit: "CPU-s/min",
+      value: perMinute(since.agentMs, now.agentMs),
+    },
+    {
+      benchmark: "B9",
+      name: `runtime, idle with ${pods} pods`,
+      unit: "CPU-s/min",
+      value: perMinute(since.runtimeMs, now.runtimeMs),
+    },
+    { benchmark: "B10", name: `RSS with ${pods} pods`, unit: "MB", value: now.rssMb },
+    { benchmark: "B10", name: `PSS with ${pods} pods`, unit: "MB", value: now.pssMb },
+  ];
 }
