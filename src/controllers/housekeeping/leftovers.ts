@@ -9,6 +9,7 @@ import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
+import { NO_SHARES } from "../../domain/resources/cpu-units.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
@@ -116,6 +117,12 @@ async function removeCgroup(
   options: LeftoversOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  const { files, rootDir, cgroups } = options;
   const uid = child.startsWith("pod") ? child.slice("pod".length) : undefined;
-  if (uid !== undefined && !isKnown(uid, options)) await options.cgroups.destroy([...parent, child], signal);
+  if (uid === undefined || isKnown(uid, options)) return;
+  const name = [...parent, child];
+  // As long as a volume is left its memory is charged here; what runs in the group meanwhile gets the least there is.
+  const holdsVolumes = (await files.facts(`${rootDir}/pods/${uid}/volumes`)) !== undefined;
+  if (holdsVolumes) await cgroups.apply(name, { cpuShares: NO_SHARES });
+  else await cgroups.destroy(name, signal);
 }

@@ -12,6 +12,7 @@ import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
 import { DEADLINE_EXCEEDED, deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
 import { withKnownExits } from "../../domain/pod/known-exits.ts";
+import { isOnlyTold } from "../../domain/pod/only-told.ts";
 import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import {
@@ -93,7 +94,8 @@ export class PodWorkers {
       worker.wake(uid);
       for (const held of this.#held) worker.wake(held);
     };
-    const unwatch = [admittedPods.watch(urgent), podRuntimeStatus.watch(looked)];
+    const admitted = (uid: string) => (this.#isOnlyTold(uid) ? undefined : urgent(uid));
+    const unwatch = [admittedPods.watch(admitted), podRuntimeStatus.watch(looked)];
     try {
       const wakeAll = () => {
         for (const uid of new Set([...admittedPods.keys(), ...podRuntimeStatus.keys()])) worker.wake(uid);
@@ -121,6 +123,12 @@ export class PodWorkers {
     if (wish === undefined) return false;
     const after = nextLifecycle(state.lifecycle, wish, this.#podOf(state), this.#ports.clock.monotonicMs());
     return interrupts(state.lifecycle, after);
+  }
+
+  /** Whether only what we ourselves publish has changed of it. To turn upon that would cut short every wait after a failure. */
+  #isOnlyTold(uid: string): boolean {
+    const [before, now] = [this.#states.get(uid)?.pod, this.#cells.admittedPods.get(uid)];
+    return before !== undefined && now !== undefined && !now.isStatic && isOnlyTold(before, now.pod);
   }
 
   async #turn(
