@@ -27,7 +27,8 @@ function world(listed: readonly SandboxStatus[] = [], { eventless = false } = {}
       const [uid] = Object.values(labels ?? {});
       if (uid !== undefined) looks.push(uid);
       else listsMs.push(clock.monotonicMs());
-      return trouble.list === undefined ? Promise.resolve(listed) : Promise.reject(trouble.list);
+      const found = listed.filter(({ labels: own }) => uid === undefined || Object.values(own).includes(uid));
+      return trouble.list === undefined ? Promise.resolve(found) : Promise.reject(trouble.list);
     },
     listContainers: () => Promise.resolve([]),
     sandboxStatus: (id: string) => {
@@ -190,5 +191,28 @@ test("[10.2] a look that is asked for begins after the asking, however many ask 
   await Promise.all([first, ...later]);
   await clock.advance(0);
   assert.deepEqual(looks, ["a", "a"], "one under way, and one for all who asked since");
+  await end();
+});
+
+test("[27.3.9] what somebody made by hand, without labels, is found soon after its event, by the whole list", async () => {
+  const listed: SandboxStatus[] = [];
+  const { clock, observer, looks, listsMs, tell, end } = world(listed);
+  await clock.advance(1_000);
+  listed.push(sandbox({ labels: {}, metadata: { name: "p", namespace: "ns", uid: "a", attempt: 0 } }));
+  await tell("started");
+  await clock.advance(500);
+  await clock.advance(0);
+  assert.deepEqual(
+    [listsMs, looks],
+    [
+      [0, 1_500],
+      ["a", "a"],
+    ],
+  );
+  assert.equal((await observer.look("a", new AbortController().signal)).sandboxes.length, 1);
+  await tell("deleted");
+  listed.pop();
+  await clock.advance(5_000);
+  assert.deepEqual(listsMs, [0, 1_500], "what went is not looked for");
   await end();
 });

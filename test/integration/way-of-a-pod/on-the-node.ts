@@ -26,11 +26,11 @@ export function onTheNode(world: () => World): void {
 }
 
 function folders(world: () => World): void {
-  test("[7.23][27.1.13] folders for its data, with upstream's modes, and a cgroup", async () => {
+  test("[7.23][27.1.1][27.1.13] folders for its data, with upstream's modes, and a cgroup", async () => {
     const { node } = world();
     const pod = await runPod(world(), "folders", { containers: [SLEEPER] });
     const root = `/var/lib/kubelet/pods/${uidOf(pod)}`;
-    for (const path of [root, `${root}/volumes`, `${root}/plugins`, `${root}/containers/main`]) {
+    for (const path of ["/var/lib/kubelet", root, `${root}/volumes`, `${root}/plugins`, `${root}/containers/main`]) {
       const facts = await stat(onMachine(node, path));
       assert.ok(facts.isDirectory(), path);
       assert.equal(facts.mode & 0o777, 0o750, path);
