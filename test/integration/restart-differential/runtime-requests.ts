@@ -192,7 +192,10 @@ export function runtimeRequests(sides: () => Sides): void {
       const containers = [
         sh("seq 2000 > /dev/termination-log; exit 1", "long"),
         sh("echo enough > /dev/termination-log", "small"),
-        { ...sh("seq -f 'line %04g of a log that is too long to be told' 200; exit 1", "log"), ...log },
+        {
+          ...sh("seq 1000 1199 | sed 's|^|line |; s|$| of a log that is too long to be told|'; exit 1", "log"),
+          ...log,
+        },
         { ...sh("echo fine", "quiet"), ...log },
       ];
       const words = async (name: string, spec: Partial<PodSpec>) => {

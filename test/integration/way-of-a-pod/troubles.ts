@@ -50,35 +50,117 @@ export function troubles(world: () => World): void {
   };
 
   void suite("pods in trouble", () => {
-    test("[7.1][6.3] a sandbox that cannot be made is told, and tried again after 10 to 15 s", async () => {
-      const { pods, proxy } = world();
-      let refusals = 0;
-      const unhook = proxy.hook("RunPodSandbox", {
-        before: (request) => {
-          if (nameIn(request) !== "refused" || refusals > 0) return;
-          refusals += 1;
-          throw { code: UNKNOWN, details: "no room for a sandbox" };
-        },
+    // Each of them mostly waits, and none is in the way of another.
+    void suite("side by side", { concurrency: true }, () => {
+      test("[7.1][6.3] a sandbox that cannot be made is told, and tried again after 10 to 15 s", async () => {
+        const { pods, proxy } = world();
+        let refusals = 0;
+        const unhook = proxy.hook("RunPodSandbox", {
+          before: (request) => {
+            if (nameIn(request) !== "refused" || refusals > 0) return;
+            refusals += 1;
+            throw { code: UNKNOWN, details: "no room for a sandbox" };
+          },
+        });
+        try {
+          await makePod(world(), "refused", { containers: [SLEEPER] });
+          await toldOf(
+            "refused",
+            "FailedCreatePodSandBox",
+            "Warning",
+            /^Failed to create pod sandbox: .*no room for a sandbox/,
+          );
+          const pod = await pods.running("refused");
+          const tries = proxy.calls.filter(
+            (call) => call.method === "RunPodSandbox" && podUidOfCall(call) === uidOf(pod),
+          );
+          const [first, second] = tries.map(({ startedWallMs }) => startedWallMs);
+          const waitedMs = (second ?? 0) - (first ?? 0);
+          assert.equal(tries.length, 2);
+          assert.ok(waitedMs >= 10_000 && waitedMs <= 16_000, `${waitedMs} ms`);
+        } finally {
+          unhook();
+        }
       });
-      try {
-        await makePod(world(), "refused", { containers: [SLEEPER] });
-        await toldOf(
-          "refused",
-          "FailedCreatePodSandBox",
-          "Warning",
-          /^Failed to create pod sandbox: .*no room for a sandbox/,
+
+      test("[7.18] what kept a container from starting is the reason it waits, and it starts when nothing does any more", async () => {
+        const { pods, proxy } = world();
+        const refuse = (which: (request: unknown) => boolean) => ({
+          before: (request: unknown) => {
+            if (which(request)) throw { code: UNKNOWN, details: "not today" };
+          },
+        });
+        const containerIn = (request: unknown) =>
+          (request as { readonly config?: { readonly metadata?: { readonly name?: string } } }).config?.metadata?.name;
+        const unstarted = () =>
+          new Set(
+            answered(proxy.calls, "CreateContainer")
+              .filter(({ request }) => containerIn(request) === "unstarted")
+              .map(({ answer }) => (answer as { readonly containerId: string }).containerId),
+          );
+        const image = "docker.io/library/busybox:1.36";
+        const unhooks = [
+          proxy.hook(
+            "ImageStatus",
+            refuse((request) => JSON.stringify(request).includes(image)),
+          ),
+          proxy.hook(
+            "CreateContainer",
+            refuse((request) => containerIn(request) === "uncreated"),
+          ),
+          proxy.hook(
+            "StartContainer",
+            refuse((request) => unstarted().has((request as { readonly containerId: string }).containerId)),
+          ),
+        ];
+        try {
+          const containers = ["uninspected", "uncreated", "unstarted"].map((name) => ({ ...SLEEPER, name }));
+          await makePod(world(), "hindered", {
+            containers: containers.map((one) => (one.name === "uninspected" ? { ...one, image } : one)),
+          });
+          const waits = (reason: string) => (pod: Pod) =>
+            pod.status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === reason) === true;
+          const reasonOf = async (name: string, reason: string) => {
+            const pod = await pods.first("hindered", `waited with ${reason}`, waits(reason), 30_000);
+            const waiting = statusIn(pod, name)?.state?.waiting;
+            assert.equal(waiting?.reason, reason);
+            assert.match(waiting?.message ?? "", /not today/);
+          };
+          await reasonOf("uninspected", "ImageInspectError");
+          await reasonOf("uncreated", "CreateContainerError");
+          await reasonOf("unstarted", "RunContainerError");
+          await toldOf("hindered", "Failed", "Warning", /^Error: .*not today/);
+        } finally {
+          for (const unhook of unhooks) unhook();
+        }
+        await pods.running("hindered", 40_000);
+      });
+
+      test("[6.10] a pod that is on its node longer than its deadline fails, also when the deadline came later", async () => {
+        const { pods } = world();
+        await makePod(world(), "overdue", { activeDeadlineSeconds: 3, containers: [SLEEPER] });
+        await runPod(world(), "hurried", { activeDeadlineSeconds: 3600, containers: [SLEEPER] });
+        const body = { spec: { activeDeadlineSeconds: 1 } };
+        await pods.api.patch(
+          resource,
+          { name: "hurried", namespace: "default" },
+          { kind: "strategic", body },
+          {},
+          signal,
         );
-        const pod = await pods.running("refused");
-        const tries = proxy.calls.filter(
-          (call) => call.method === "RunPodSandbox" && podUidOfCall(call) === uidOf(pod),
+        for (const name of ["overdue", "hurried"]) {
+          const { status } = await pods.first(name, "failed", (pod) => pod.status?.phase === "Failed", 20_000);
+          const words = "Pod was active on the node longer than the specified deadline";
+          assert.deepEqual([status?.reason, status?.message], ["DeadlineExceeded", words]);
+          assert.ok(status?.containerStatuses?.[0]?.state?.terminated !== undefined);
+          await toldOf(name, "DeadlineExceeded", "Normal", new RegExp(`^${words}$`));
+        }
+        const early = pods.versions("overdue").filter(({ pod }) => pod.status?.phase !== "Failed");
+        assert.ok(
+          early.every(({ pod }) => pod.status?.reason === undefined),
+          "the reason comes with the phase",
         );
-        const [first, second] = tries.map(({ startedWallMs }) => startedWallMs);
-        const waitedMs = (second ?? 0) - (first ?? 0);
-        assert.equal(tries.length, 2);
-        assert.ok(waitedMs >= 10_000 && waitedMs <= 16_000, `${waitedMs} ms`);
-      } finally {
-        unhook();
-      }
+      });
     });
 
     test("[6.2] without a network only pods on the node's own start; the others say so, and start when it is there", async () => {
@@ -101,59 +183,6 @@ export function troubles(world: () => World): void {
         await rename(`${file}.away`, file);
       }
       await pods.running("netless", 30_000);
-    });
-
-    test("[7.18] what kept a container from starting is the reason it waits, and it starts when nothing does any more", async () => {
-      const { pods, proxy } = world();
-      const refuse = (which: (request: unknown) => boolean) => ({
-        before: (request: unknown) => {
-          if (which(request)) throw { code: UNKNOWN, details: "not today" };
-        },
-      });
-      const containerIn = (request: unknown) =>
-        (request as { readonly config?: { readonly metadata?: { readonly name?: string } } }).config?.metadata?.name;
-      const unstarted = () =>
-        new Set(
-          answered(proxy.calls, "CreateContainer")
-            .filter(({ request }) => containerIn(request) === "unstarted")
-            .map(({ answer }) => (answer as { readonly containerId: string }).containerId),
-        );
-      const image = "docker.io/library/busybox:1.36";
-      const unhooks = [
-        proxy.hook(
-          "ImageStatus",
-          refuse((request) => JSON.stringify(request).includes(image)),
-        ),
-        proxy.hook(
-          "CreateContainer",
-          refuse((request) => containerIn(request) === "uncreated"),
-        ),
-        proxy.hook(
-          "StartContainer",
-          refuse((request) => unstarted().has((request as { readonly containerId: string }).containerId)),
-        ),
-      ];
-      try {
-        const containers = ["uninspected", "uncreated", "unstarted"].map((name) => ({ ...SLEEPER, name }));
-        await makePod(world(), "hindered", {
-          containers: containers.map((one) => (one.name === "uninspected" ? { ...one, image } : one)),
-        });
-        const waits = (reason: string) => (pod: Pod) =>
-          pod.status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === reason) === true;
-        const reasonOf = async (name: string, reason: string) => {
-          const pod = await pods.first("hindered", `waited with ${reason}`, waits(reason), 30_000);
-          const waiting = statusIn(pod, name)?.state?.waiting;
-          assert.equal(waiting?.reason, reason);
-          assert.match(waiting?.message ?? "", /not today/);
-        };
-        await reasonOf("uninspected", "ImageInspectError");
-        await reasonOf("uncreated", "CreateContainerError");
-        await reasonOf("unstarted", "RunContainerError");
-        await toldOf("hindered", "Failed", "Warning", /^Error: .*not today/);
-      } finally {
-        for (const unhook of unhooks) unhook();
-      }
-      await pods.running("hindered", 40_000);
     });
 
     test("[7.5][7.19] a container that vanished is told as lost, and its next run has the number after its last log", async () => {
@@ -188,32 +217,6 @@ export function troubles(world: () => World): void {
       );
       const logs = await node.run("ls", `/var/log/pods/default_vanished_${uidOf(before)}/main`);
       assert.deepEqual(logs.stdout.trim().split("\n"), ["0.log", "1.log"]);
-    });
-
-    test("[6.10] a pod that is on its node longer than its deadline fails, also when the deadline came later", async () => {
-      const { pods } = world();
-      await makePod(world(), "overdue", { activeDeadlineSeconds: 3, containers: [SLEEPER] });
-      await runPod(world(), "hurried", { activeDeadlineSeconds: 3600, containers: [SLEEPER] });
-      const body = { spec: { activeDeadlineSeconds: 1 } };
-      await pods.api.patch(
-        resource,
-        { name: "hurried", namespace: "default" },
-        { kind: "strategic", body },
-        {},
-        signal,
-      );
-      for (const name of ["overdue", "hurried"]) {
-        const { status } = await pods.first(name, "failed", (pod) => pod.status?.phase === "Failed", 20_000);
-        const words = "Pod was active on the node longer than the specified deadline";
-        assert.deepEqual([status?.reason, status?.message], ["DeadlineExceeded", words]);
-        assert.ok(status?.containerStatuses?.[0]?.state?.terminated !== undefined);
-        await toldOf(name, "DeadlineExceeded", "Normal", new RegExp(`^${words}$`));
-      }
-      const early = pods.versions("overdue").filter(({ pod }) => pod.status?.phase !== "Failed");
-      assert.ok(
-        early.every(({ pod }) => pod.status?.reason === undefined),
-        "the reason comes with the phase",
-      );
     });
 
     test("[27.3.9] a sandbox that somebody made by hand, without labels, is the node's to end", async () => {
