@@ -166,7 +166,7 @@ test("[6.10] a pod that is on its node longer than its deadline ends as failed, 
   assert.ok(![...node.runtime.containers.values()].some(({ state }) => state === "running"));
 });
 
-test("[7.13] the runs of a crashing container are 0, 10, 20, 40, 80, 160, 300 and 300 s apart", async () => {
+test("[6.3][7.13] the runs of a crashing container are 0, 10, 20, 40, 80, 160, 300 and 300 s apart", async () => {
   const { world, create, timesOf } = begin();
   create("a", crashing);
   await world.advance(1_000_000);

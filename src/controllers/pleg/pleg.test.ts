@@ -183,7 +183,7 @@ test("[10.4] when the last list was finished is kept, and one that fails does no
   await end();
 });
 
-test("[10.2] a look that is asked for begins after the asking, however many ask meanwhile", async () => {
+test("[6.2][10.2] a look that is asked for begins after the asking, however many ask meanwhile", async () => {
   const { clock, observer, looks, end } = world();
   const { signal } = new AbortController();
   const first = observer.look("a", signal);
