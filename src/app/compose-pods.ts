@@ -107,7 +107,12 @@ export function podLoops(
       await Promise.all([
         worker.run(shutdown),
         collectContainers(
-          { ...common, nodeName: options.node.name, events: wiring.events, look: (uid, signal) => parts.looks.look(uid, signal) },
+          {
+            ...common,
+            nodeName: options.node.name,
+            events: wiring.events,
+            look: (uid, signal) => parts.looks.look(uid, signal),
+          },
           shutdown,
         ),
         removeLeftovers({ ...common, cgroups: cgroups.pods, podParents }, shutdown),

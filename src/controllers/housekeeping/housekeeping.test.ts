@@ -123,7 +123,6 @@ test("[19.1] dead containers are collected when they are seen and every minute, 
           return Promise.resolve();
         },
         removeSandbox: () => Promise.resolve(),
-        stopSandbox: () => Promise.resolve(),
       },
       events: {
         emit: ({ kind, name }, type, reason, message) => void told.push([kind, name, type, reason, message].join(" ")),
@@ -137,7 +136,6 @@ test("[19.1] dead containers are collected when they are seen and every minute, 
   cells.admittedPods.set(dead.uid, { uid: dead.uid, pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
   cells.podOutcomes.set(dead.uid, {
     uid: dead.uid,
-    pod: pod(),
     lifecycle,
     view: dead,
     waiting: new Map(),

@@ -111,9 +111,10 @@ export function published(world: () => World): void {
         runs.map(({ container }) => container),
         ["z", "a"],
       );
-      const looks = proxy.calls.filter(({ method, request }) => {
+      const looks = proxy.calls.filter(({ method, request, id }) => {
         const { filter } = request as { readonly filter?: { readonly labelSelector?: Record<string, string> } };
-        return method === "ListContainers" && filter?.labelSelector?.["io.kubernetes.pod.uid"] === uidOf(pod);
+        const isOfPod = filter?.labelSelector?.["io.kubernetes.pod.uid"] === uidOf(pod);
+        return (method === "ListContainers" && isOfPod) || (method === "ContainerStatus" && id === runs.at(-1)?.id);
       });
       const lastStart = answered(proxy.calls, "StartContainer").find(({ id }) => id === runs.at(-1)?.id);
       const endedMs = lastStart?.endedWallMs ?? assert.fail("it was started");
