@@ -103,14 +103,19 @@ export function podLoops(
       await whenTrue(cells.tiersReady, shutdown);
       if (shutdown.aborted) return;
       const worker = await makeWorkers(wiring, cgroups.pods, parts, folders);
-      const log = ports.logOf("housekeeping");
+      const common = { ...ports, ...cells, ...folders, log: ports.logOf("housekeeping") };
       await Promise.all([
         worker.run(shutdown),
         collectContainers(
-          { ...ports, ...cells, ...folders, log, look: (uid, signal) => parts.looks.look(uid, signal) },
+          {
+            ...common,
+            nodeName: options.node.name,
+            events: wiring.events,
+            look: (uid, signal) => parts.looks.look(uid, signal),
+          },
           shutdown,
         ),
-        removeLeftovers({ ...ports, ...cells, ...folders, cgroups: cgroups.pods, log, podParents }, shutdown),
+        removeLeftovers({ ...common, cgroups: cgroups.pods, podParents }, shutdown),
       ]);
     },
   ];

@@ -18,7 +18,7 @@ function world() {
 const settle = () =>
   new Promise<void>((resolve) => queueMicrotask(() => queueMicrotask(() => queueMicrotask(resolve))));
 
-test("turns of one key never overlap, and any number of wakes meanwhile is one more turn", async () => {
+test("[6.1] turns of one key never overlap, and any number of wakes meanwhile is one more turn", async () => {
   const { worker, turns } = world();
   worker.wake("a");
   worker.wake("a");

@@ -344,3 +344,13 @@ test("every figure of a sandbox's stats is read", async (t) => {
     ],
   });
 });
+
+test("[27.3.10] an answer of almost 16 MB is taken, and one above is refused", async (t) => {
+  let bytes = 16 * 2 ** 20 - 64;
+  const { runtime } = await served(t, {
+    version: () => ({ runtimeName: "x".repeat(bytes), runtimeVersion: "2", runtimeApiVersion: "v1", version: "0.1.0" }),
+  });
+  assert.equal((await runtime.version(patient)).name.length, bytes);
+  bytes += 64;
+  await assert.rejects(runtime.version(patient), failure("Version", "resourceExhausted"));
+});

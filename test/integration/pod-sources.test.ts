@@ -29,6 +29,8 @@ const forever = new AbortController().signal;
 interface AuditLine {
   readonly user: { readonly username: string };
   readonly verb: string;
+  readonly requestURI: string;
+  readonly requestReceivedTimestamp: string;
   readonly responseStatus?: { readonly code: number };
 }
 
@@ -191,6 +193,24 @@ describe("the sources of pods, against a real API server", () => {
       [undefined],
     );
     assert.equal(desiredPods.value.pods.size, 1);
+  });
+
+  test("[4.1] they were watched in all namespaces by the node's name, and not before the Node was there", async () => {
+    const ours = (await readFile(cluster.api.auditLog, "utf8"))
+      .split("\n")
+      .filter((line) => line.includes('"system:node:n1"'))
+      .map((line) => JSON.parse(line) as AuditLine);
+    const watches = ours.filter(
+      ({ verb, requestURI }) => /^(?:watch|list)$/.test(verb) && requestURI.includes("/pods"),
+    );
+    assert.ok(watches.length > 0);
+    for (const { requestURI } of watches) {
+      const url = new URL(requestURI, "https://server");
+      assert.deepEqual([url.pathname, url.searchParams.get("fieldSelector")], ["/api/v1/pods", "spec.nodeName=n1"]);
+    }
+    const made = ours.find(({ verb, requestURI }) => verb === "create" && requestURI.startsWith("/api/v1/nodes"));
+    const madeAt = made?.requestReceivedTimestamp ?? assert.fail("the Node was made");
+    assert.ok(watches.every(({ requestReceivedTimestamp }) => requestReceivedTimestamp > madeAt));
   });
 
   test("[4.8] a removed manifest takes its mirror with it", async () => {

@@ -1,8 +1,12 @@
 /** Static pods on a real node: from files and from a URL, with mirrors, without an API server, and in spite of it. */
 import assert from "node:assert/strict";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE } from "../../src/domain/pod/pod-identity.ts";
+import { connectCri } from "../../src/wire/cri/client.ts";
+import { hostClock } from "../../src/wire/host/clock.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { auditOf } from "../support/audit.ts";
 import { StaticWorld, staticManifest, staticUid } from "../support/static-world.ts";
@@ -93,6 +97,87 @@ describe("static pods on a node of ours", () => {
       "each ended before the next began",
     );
     assert.deepEqual(world.oracle.verdict().doubled, []);
+  });
+
+  test("[4.2] [27.3.2] the runtime is told that it is from a file, since when, and its hash", async () => {
+    const uid = staticUid(await world.ready("web"));
+    const node = world.cluster.nodes[0] ?? assert.fail("the cluster has a node");
+    const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: () => {} }, hostClock);
+    try {
+      const labels = { "io.kubernetes.pod.uid": uid };
+      const sandboxes = await cri.runtime.listSandboxes({ labels }, new AbortController().signal);
+      const [{ annotations } = assert.fail("it has a sandbox")] = sandboxes.filter(({ state }) => state === "ready");
+      const { [CONFIG_SEEN]: seen = "", ...rest } = annotations;
+      assert.deepEqual(rest, { [CONFIG_SOURCE]: "file", [CONFIG_HASH]: uid });
+      assert.match(seen, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/);
+    } finally {
+      cri.close();
+    }
+  });
+
+  test("[4.3] of two files with pods of one name the first runs, and an event tells of the other", async () => {
+    await world.put("twin-a.yaml", staticManifest("twin", 1));
+    const first = staticUid(await world.ready("twin", 1));
+    await world.put("twin-b.yaml", staticManifest("twin", 2));
+    const { type } = await world.told(
+      "twin",
+      "FailedValidation",
+      /from file due to duplicate pod name "twin-n1", ignoring$/,
+    );
+    assert.equal(type, "Warning");
+    assert.equal(staticUid(await world.ready("twin", 1)), first);
+    assert.equal(world.oracle.containersOf(first).length, 1);
+    world.oracle.mayEnd(first);
+    await world.take("twin-b.yaml");
+    await world.take("twin-a.yaml");
+    await ends(first);
+  });
+
+  test("[4.7] one that refers to an object of the API server does not run, and the log says why", async () => {
+    const { spec, ...manifest } = staticManifest("referring");
+    const volumes = [{ name: "v", secret: { secretName: "s" } }];
+    await world.put("referring.yaml", { ...manifest, spec: { ...spec, volumes } });
+    const log = () => readFile(world.cluster.component(`kubelet@${NODE}`).logFile, "utf8");
+    await waitUntil("the refusal", 10_000, async () => /static pods may not reference secrets/.test(await log()));
+    await pause(1_000);
+    assert.equal(await world.mirror("referring"), undefined);
+    await world.take("referring.yaml");
+  });
+
+  test("[6.8] one that goes and comes back under its UID while it ends is run again when it has ended", async () => {
+    const { spec, ...manifest } = staticManifest("returning");
+    const containers = [{ ...spec.containers[0], command: ["sh", "-c", "trap '' TERM; while :; do sleep 1; done"] }];
+    const stubborn = { ...manifest, spec: { ...spec, containers, terminationGracePeriodSeconds: 4 } };
+    await world.put("returning.yaml", stubborn);
+    const uid = staticUid(await world.ready("returning"));
+    world.oracle.mayEnd(uid);
+    await world.take("returning.yaml");
+    await pause(1_500);
+    assert.ok(world.oracle.living.has(uid), "it takes its time to end");
+    await world.put("returning.yaml", stubborn);
+    const again = () => Promise.resolve(world.oracle.containersOf(uid).length === 2);
+    await waitUntil("it to run again", 60_000, again);
+    const [first, second] = world.oracle.containersOf(uid);
+    assert.ok((first?.lastAliveMs ?? 0) <= (second?.firstSeenMs ?? 0), "one after the other");
+    assert.equal(staticUid(await world.ready("returning")), uid);
+    assert.deepEqual(world.oracle.verdict().doubled, []);
+    await world.take("returning.yaml");
+    await ends(uid);
+  });
+
+  test("[7.30] one whose folders cannot be made says so, and is tried again", async () => {
+    const uid = "0a1b2c3d-0000-4000-8000-000000000030";
+    const inTheWay = join(world.cluster.nodes[0]?.folder ?? "", "lib", "kubelet", "pods", uid);
+    await writeFile(inTheWay, "");
+    await world.put("blocked.yaml", staticManifest("blocked", 1, { uid }));
+    const { type } = await world.told("blocked", "Failed", /^error making pod data directories: /);
+    assert.equal(type, "Warning");
+    assert.ok(!world.oracle.living.has(uid));
+    await rm(inTheWay);
+    await runs(uid);
+    world.oracle.mayEnd(uid);
+    await world.take("blocked.yaml");
+    await ends(uid);
   });
 
   test("[4.4] one whose file is removed ends, and its mirror goes", async () => {

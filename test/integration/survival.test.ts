@@ -4,12 +4,19 @@ import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { auditOf, readyFlips } from "../support/audit.ts";
+import { EVERYTHING, plant, type Stranger } from "../support/strangers.ts";
 import { NO_FAULTS, NODE, NODE_USER, SurvivalWorld } from "../support/survival-world.ts";
 
 const AGENT = `kubelet@${NODE}`;
 const RUNTIME = `containerd@${NODE}`;
 const SERVER = "kube-apiserver";
 const END_MS_MAX = 5_000;
+
+/** UIDs that no source names, and what is left of a volume of theirs. */
+const STRANGERS: Readonly<Record<string, string>> = {
+  "5b0c9f5e-0000-4000-8000-000000000001": "",
+  "5b0c9f5e-0000-4000-8000-000000000002": "kubernetes.io~empty-dir/v/kept",
+};
 
 describe("the agent comes and goes", () => {
   let world: SurvivalWorld;
@@ -24,6 +31,7 @@ describe("the agent comes and goes", () => {
     await world.down();
   });
 
+  const strangers: Stranger[] = [];
   const agentLog = () => readFile(world.cluster.component(AGENT).logFile, "utf8");
   const nodeWrites = async () =>
     (await auditOf(world.cluster, NODE_USER)).filter(({ verb }) => verb !== "watch").length;
@@ -75,6 +83,31 @@ describe("the agent comes and goes", () => {
     await world.forceDelete(victim);
     await agent.restart();
     await waitUntil("the orphan to end", 60_000, () => Promise.resolve(!world.oracle.living.has(victim.uid)));
+    await world.settled();
+    assert.deepEqual(await world.faults(), NO_FAULTS);
+  });
+
+  test("[4.9] [6.11] [6.12] what pods that nobody knows have left stays until every source has spoken", async () => {
+    await world.cluster.component(AGENT).end();
+    await world.cluster.component(SERVER).kill();
+    for (const [uid, volume] of Object.entries(STRANGERS)) strangers.push(await plant(world, uid, volume));
+    await world.cluster.component(AGENT).restart();
+    await pause(5_000);
+    for (const one of strangers) assert.deepEqual([await one.left(), one.isAlive()], [EVERYTHING, true]);
+    assert.deepEqual(world.oracle.verdict(), { doubled: [], lost: [], restarted: [] });
+    await world.cluster.component(SERVER).restart();
+  });
+
+  test("[6.11] [6.12] [19.1] then it goes, its processes too; but where a volume is left it stays, with the least of the CPU", async () => {
+    const [empty, holding] = strangers;
+    assert.ok(empty !== undefined && holding !== undefined);
+    await waitUntil("what is left to go", 90_000, async () => (await empty.left()).length === 0);
+    await waitUntil("its process to end", 5_000, () => Promise.resolve(!empty.isAlive()));
+    await waitUntil("the other's logs to go", 5_000, async () => (await holding.left()).join() === "folder,cgroup");
+    assert.ok(holding.isAlive());
+    assert.equal(await holding.cpuShares(), 2);
+    assert.deepEqual(await holding.inVolume(), ["kept"]);
+    await holding.removeFolder();
     await world.settled();
     assert.deepEqual(await world.faults(), NO_FAULTS);
   });

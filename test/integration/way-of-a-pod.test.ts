@@ -7,6 +7,7 @@ import { endings } from "./way-of-a-pod/endings.ts";
 import { neverAgain } from "./way-of-a-pod/never-again.ts";
 import { onTheNode } from "./way-of-a-pod/on-the-node.ts";
 import { published } from "./way-of-a-pod/published.ts";
+import { troubles } from "./way-of-a-pod/troubles.ts";
 import type { World } from "./way-of-a-pod/world.ts";
 
 let cluster: Cluster;
@@ -29,4 +30,5 @@ const world = (): World => ({ cluster, pods, node, proxy: node.criProxy ?? asser
 published(world);
 onTheNode(world);
 endings(world);
+troubles(world);
 neverAgain(world);

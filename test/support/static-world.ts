@@ -1,7 +1,7 @@
 /** A node of ours with a folder of manifests, its mirrors at the API server, and an outside eye upon its containers. */
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Pod } from "../../src/api/gen/core-v1.ts";
+import type { Event, Pod } from "../../src/api/gen/core-v1.ts";
 import { CONFIG_HASH } from "../../src/domain/pod/pod-identity.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
@@ -14,7 +14,7 @@ export interface StaticManifest {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: Readonly<Record<string, unknown>> & { readonly name: string };
-  readonly spec: Readonly<Record<string, unknown>>;
+  readonly spec: Readonly<Record<string, unknown>> & { readonly containers: readonly object[] };
 }
 
 /** `edition` is said to the container too, so that each has another definition. */
@@ -72,6 +72,19 @@ export class StaticWorld {
   async mirrors(): Promise<readonly Pod[]> {
     const { body } = await this.#api("GET", "/api/v1/namespaces/kube-system/pods");
     return (body as { readonly items: readonly Pod[] }).items;
+  }
+
+  /** Waits for an event of the static pod's. */
+  async told(name: string, reason: string, message: RegExp): Promise<Event> {
+    let found: Event | undefined;
+    const path = `/api/v1/namespaces/kube-system/events?fieldSelector=involvedObject.name=${name}-${NODE}`;
+    await waitUntil(`${name} to have the event ${reason}`, 30_000, async () => {
+      const { items } = (await this.#api("GET", path)).body as { readonly items: readonly Event[] };
+      found = items.find((event) => event.reason === reason && message.test(event.message ?? ""));
+      return found !== undefined;
+    });
+    if (found === undefined) throw new Error("no event");
+    return found;
   }
 
   async mirror(name: string): Promise<Pod | undefined> {

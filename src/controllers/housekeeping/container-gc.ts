@@ -12,6 +12,7 @@ import { logLinkName } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import { containerNameOf, type PodContainer, type PodRuntimeView, podNameOf } from "../../domain/pod/runtime-view.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Runtime } from "../../ports/runtime.ts";
@@ -21,6 +22,8 @@ export interface ContainerGcOptions {
   readonly files: HostFiles;
   readonly clock: Clock;
   readonly log: Log;
+  readonly events: EventSink;
+  readonly nodeName: string;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
   readonly podOutcomes: ReadTable<string, PodOutcome>;
   readonly admittedPods: ReadTable<string, AdmittedPod>;
@@ -68,7 +71,10 @@ async function collectPod(uid: string, options: ContainerGcOptions, signal: Abor
     }
     await options.look(uid, signal);
   } catch (error) {
-    if (!signal.aborted) options.log.error("dead containers could not be removed", error, { uid });
+    if (signal.aborted) return;
+    options.log.error("dead containers could not be removed", error, { uid });
+    const node = { kind: "Node", name: options.nodeName, namespace: "", uid: "" } as const;
+    options.events.emit(node, "Warning", "ContainerGCFailed", error instanceof Error ? error.message : String(error));
   }
 }
 

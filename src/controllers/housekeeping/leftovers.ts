@@ -9,6 +9,7 @@ import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
+import { NO_SHARES } from "../../domain/resources/cpu-units.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
@@ -36,35 +37,60 @@ export async function removeLeftovers(options: LeftoversOptions, shutdown: Abort
   const { sourcesReady, clock } = options;
   while (!shutdown.aborted) {
     if (sourcesReady.value) {
-      await sweep("folders of pods", options, () => sweepFolders(options));
-      await sweep("log folders", options, () => sweepLogs(options));
-      await sweep("links to logs", options, () => sweepLinks(options));
-      await sweep("cgroups", options, () => sweepCgroups(options, shutdown));
+      const { files, rootDir, podLogsDir, containerLogLinks } = options;
+      const folders = () => files.list(`${rootDir}/pods`);
+      await sweep("folders of pods", options, folders, (uid) => removeFolder(uid, options));
+      await sweep(
+        "log folders",
+        options,
+        () => files.list(podLogsDir),
+        (entry) => removeLogs(entry, options),
+      );
+      await sweep(
+        "links to logs",
+        options,
+        () => files.list(containerLogLinks),
+        (entry) => removeLink(entry, options),
+      );
+      for (const parent of options.podParents) {
+        const groups = () => options.cgroups.children(parent);
+        await sweep("cgroups", options, groups, (child) => removeCgroup(parent, child, options, shutdown));
+      }
     }
     await sleep(clock, EVERY_MS, shutdown).catch(() => undefined);
   }
 }
 
-async function sweep(what: string, { log }: LeftoversOptions, act: () => Promise<void>): Promise<void> {
-  try {
-    await act();
-  } catch (error) {
-    if (!isMissing(error)) log.error(`leftover ${what} could not be removed`, error);
-  }
+/** One that cannot be removed does not keep the others, and however many they are, the log gets one line. */
+async function sweep(
+  what: string,
+  { log }: LeftoversOptions,
+  list: () => Promise<readonly string[]>,
+  remove: (entry: string) => Promise<void>,
+): Promise<void> {
+  const failures: unknown[] = [];
+  const attempt = async <T>(act: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      return await act();
+    } catch (error) {
+      if (!isMissing(error)) failures.push(error);
+      return undefined;
+    }
+  };
+  for (const entry of (await attempt(list)) ?? []) await attempt(() => remove(entry));
+  if (failures.length > 0) log.error(`leftover ${what} could not be removed`, failures[0], { failed: failures.length });
 }
 
 const isKnown = (uid: string, { admittedPods, podOutcomes, podRuntimeStatus }: LeftoversOptions): boolean =>
   admittedPods.get(uid) !== undefined || podOutcomes.get(uid) !== undefined || podRuntimeStatus.get(uid) !== undefined;
 
-async function sweepFolders(options: LeftoversOptions): Promise<void> {
+async function removeFolder(uid: string, options: LeftoversOptions): Promise<void> {
   const { files, rootDir } = options;
-  for (const uid of await files.list(`${rootDir}/pods`)) {
-    if (isKnown(uid, options)) continue;
-    const folder = `${rootDir}/pods/${uid}`;
-    // What a volume left is not ours to delete: its folders go only when they are empty.
-    for (const name of ["volumes", "plugins"]) await removeEmpty(`${folder}/${name}`, files);
-    if ((await files.facts(`${folder}/volumes`)) === undefined) await files.removeTree(folder);
-  }
+  if (isKnown(uid, options)) return;
+  const folder = `${rootDir}/pods/${uid}`;
+  // What a volume left is not ours to delete: its folders go only when they are empty.
+  for (const name of ["volumes", "plugins"]) await removeEmpty(`${folder}/${name}`, files);
+  if ((await files.facts(`${folder}/volumes`)) === undefined) await files.removeTree(folder);
 }
 
 async function removeEmpty(folder: string, files: HostFiles): Promise<void> {
@@ -72,28 +98,31 @@ async function removeEmpty(folder: string, files: HostFiles): Promise<void> {
   if ((await files.list(folder)).length === 0) await files.removeFolder(folder);
 }
 
-async function sweepLogs(options: LeftoversOptions): Promise<void> {
+async function removeLogs(entry: string, options: LeftoversOptions): Promise<void> {
   const { files, podLogsDir } = options;
-  for (const entry of await files.list(podLogsDir)) {
-    const uid = entry.split("_").at(-1) ?? "";
-    if (entry.split("_").length === 3 && !isKnown(uid, options)) await files.removeTree(`${podLogsDir}/${entry}`);
-  }
+  const uid = entry.split("_").at(-1) ?? "";
+  if (entry.split("_").length === 3 && !isKnown(uid, options)) await files.removeTree(`${podLogsDir}/${entry}`);
 }
 
 /** A link whose log is gone helps nobody. */
-async function sweepLinks({ files, containerLogLinks }: LeftoversOptions): Promise<void> {
-  for (const entry of await files.list(containerLogLinks)) {
-    const path = `${containerLogLinks}/${entry}`;
-    if ((await files.facts(path))?.kind !== "link") continue;
-    if ((await files.facts(await files.readLink(path))) === undefined) await files.removeFile(path);
-  }
+async function removeLink(entry: string, { files, containerLogLinks }: LeftoversOptions): Promise<void> {
+  const path = `${containerLogLinks}/${entry}`;
+  if ((await files.facts(path))?.kind !== "link") return;
+  if ((await files.facts(await files.readLink(path))) === undefined) await files.removeFile(path);
 }
 
-async function sweepCgroups(options: LeftoversOptions, signal: AbortSignal): Promise<void> {
-  for (const parent of options.podParents) {
-    for (const child of await options.cgroups.children(parent)) {
-      const uid = child.startsWith("pod") ? child.slice("pod".length) : undefined;
-      if (uid !== undefined && !isKnown(uid, options)) await options.cgroups.destroy([...parent, child], signal);
-    }
-  }
+async function removeCgroup(
+  parent: CgroupName,
+  child: string,
+  options: LeftoversOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { files, rootDir, cgroups } = options;
+  const uid = child.startsWith("pod") ? child.slice("pod".length) : undefined;
+  if (uid === undefined || isKnown(uid, options)) return;
+  const name = [...parent, child];
+  // As long as a volume is left its memory is charged here; what runs in the group meanwhile gets the least there is.
+  const holdsVolumes = (await files.facts(`${rootDir}/pods/${uid}/volumes`)) !== undefined;
+  if (holdsVolumes) await cgroups.apply(name, { cpuShares: NO_SHARES });
+  else await cgroups.destroy(name, signal);
 }

@@ -9,20 +9,26 @@ import { POD_UID_LABEL } from "../../domain/pod/cri-keys.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ContainerEvent } from "../../domain/runtime/container.ts";
 import type { Sandbox, SandboxStatus } from "../../domain/runtime/sandbox.ts";
+import { RuntimeError } from "../../ports/runtime-error.ts";
 import { Observer } from "./observer.ts";
 import { Pleg } from "./pleg.ts";
 
 /** A runtime that lists nothing, or the sandboxes it is given, counts the looks at single pods and tells the events it is given. */
-function world(listed: readonly SandboxStatus[] = []) {
+function world(listed: readonly SandboxStatus[] = [], { eventless = false } = {}) {
   const clock = new ManualClock();
   const end = new AbortController();
   const looks: string[] = [];
+  const listsMs: number[] = [];
+  const trouble: { list?: Error } = {};
+  let breakStream = () => {};
   let tell: (event: ContainerEvent) => void = () => {};
   const runtime = {
     listSandboxes: ({ labels }: { readonly labels?: Readonly<Record<string, string>> }) => {
       const [uid] = Object.values(labels ?? {});
       if (uid !== undefined) looks.push(uid);
-      return Promise.resolve(listed);
+      else listsMs.push(clock.monotonicMs());
+      const found = listed.filter(({ labels: own }) => uid === undefined || Object.values(own).includes(uid));
+      return trouble.list === undefined ? Promise.resolve(found) : Promise.reject(trouble.list);
     },
     listContainers: () => Promise.resolve([]),
     sandboxStatus: (id: string) => {
@@ -33,9 +39,11 @@ function world(listed: readonly SandboxStatus[] = []) {
     },
     containerStatus: () => Promise.reject(new Error("nothing is listed")),
     events: async function* (signal: AbortSignal) {
+      if (eventless) throw new RuntimeError("GetContainerEvents", "unimplemented", "no events here");
       for (;;) {
         yield await new Promise<ContainerEvent>((resolve, reject) => {
           tell = resolve;
+          breakStream = () => reject(new Error("the stream broke"));
           signal.addEventListener("abort", () => reject(signal.reason), { once: true });
         });
       }
@@ -50,7 +58,11 @@ function world(listed: readonly SandboxStatus[] = []) {
   return {
     clock,
     observer,
+    pleg,
     looks,
+    listsMs,
+    trouble,
+    breakStream: () => breakStream(),
     tell: async (kind: ContainerEvent["kind"]) => {
       await clock.advance(0);
       tell({ kind, podUid: "a", containerId: "c", wallNs: 0n });
@@ -63,7 +75,7 @@ function world(listed: readonly SandboxStatus[] = []) {
   };
 }
 
-test("an end is looked at at once, what came to be only after a while", async () => {
+test("[10.1] an end is looked at at once, what came to be only after a while", async () => {
   const { clock, looks, tell, end } = world();
   await tell("started");
   assert.deepEqual(looks, []);
@@ -117,7 +129,7 @@ test("what a worker is making is left to it, however long it takes", async () =>
   await end();
 });
 
-test("a list that tells what a look has found asks for no second look", async () => {
+test("[10.1] a list that tells what a look has found asks for no second look", async () => {
   const known = sandbox();
   const { uid } = known.metadata;
   const { clock, looks, end } = world([known]);
@@ -126,5 +138,81 @@ test("a list that tells what a look has found asks for no second look", async ()
   await clock.advance(300_000);
   await clock.advance(0);
   assert.deepEqual(looks, [uid]);
+  await end();
+});
+
+test("[10.1] everything is listed at the start, every 30 to 60 s, and at once when the events break", async () => {
+  const { clock, listsMs, breakStream, end } = world();
+  await clock.advance(100_000);
+  assert.deepEqual(listsMs, [0, 30_000, 60_000, 90_000]);
+  breakStream();
+  await clock.advance(0);
+  assert.deepEqual(listsMs.slice(4), [100_000]);
+  await end();
+});
+
+test("[10.1] a runtime without events is listed every second", async () => {
+  const { clock, listsMs, end } = world([], { eventless: true });
+  await clock.advance(5_000);
+  assert.deepEqual([...new Set(listsMs)], [0, 1_000, 2_000, 3_000, 4_000, 5_000]);
+  await end();
+});
+
+test("[10.1] what no event told the next list finds", async () => {
+  const listed: SandboxStatus[] = [];
+  const { clock, looks, end } = world(listed);
+  await clock.advance(1_000);
+  listed.push(sandbox());
+  await clock.advance(29_000);
+  await clock.advance(0);
+  assert.deepEqual(looks, [sandbox().metadata.uid]);
+  await end();
+});
+
+test("[10.4] when the last list was finished is kept, and one that fails does not move it", async () => {
+  const { clock, pleg, trouble, end } = world();
+  assert.equal(pleg.lastListedMs, undefined);
+  await clock.advance(31_000);
+  assert.equal(pleg.lastListedMs, 30_000);
+  trouble.list = new Error("no answer");
+  await clock.advance(60_000);
+  assert.equal(pleg.lastListedMs, 30_000);
+  delete trouble.list;
+  await clock.advance(3_000);
+  assert.ok((pleg.lastListedMs ?? 0) > 90_000);
+  await end();
+});
+
+test("[6.2][10.2] a look that is asked for begins after the asking, however many ask meanwhile", async () => {
+  const { clock, observer, looks, end } = world();
+  const { signal } = new AbortController();
+  const first = observer.look("a", signal);
+  const later = [observer.look("a", signal), observer.look("a", signal)];
+  await Promise.all([first, ...later]);
+  await clock.advance(0);
+  assert.deepEqual(looks, ["a", "a"], "one under way, and one for all who asked since");
+  await end();
+});
+
+test("[27.3.9] what somebody made by hand, without labels, is found soon after its event, by the whole list", async () => {
+  const listed: SandboxStatus[] = [];
+  const { clock, observer, looks, listsMs, tell, end } = world(listed);
+  await clock.advance(1_000);
+  listed.push(sandbox({ labels: {}, metadata: { name: "p", namespace: "ns", uid: "a", attempt: 0 } }));
+  await tell("started");
+  await clock.advance(500);
+  await clock.advance(0);
+  assert.deepEqual(
+    [listsMs, looks],
+    [
+      [0, 1_500],
+      ["a", "a"],
+    ],
+  );
+  assert.equal((await observer.look("a", new AbortController().signal)).sandboxes.length, 1);
+  await tell("deleted");
+  listed.pop();
+  await clock.advance(5_000);
+  assert.deepEqual(listsMs, [0, 1_500], "what went is not looked for");
   await end();
 });

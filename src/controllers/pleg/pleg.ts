@@ -54,8 +54,8 @@ export class Pleg {
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const looks = new KeyedWorker<string>({
-      turn: (uid, signal) => this.#look(uid, signal),
+    const looks: KeyedWorker<string> = new KeyedWorker<string>({
+      turn: (uid, signal) => this.#look(uid, looks, hints, signal),
       onBug: (uid, error) => this.#options.log.error("looking at a pod failed in an unforeseen way", error, { uid }),
       shutdown,
     });
@@ -142,9 +142,12 @@ export class Pleg {
     for (const [uid, listing] of listings) if (observer.isNews(uid, listing)) looks.wake(uid);
   }
 
-  async #look(uid: string, signal: AbortSignal): Promise<void> {
+  async #look(uid: string, looks: KeyedWorker<string>, hints: UnhurriedHints, signal: AbortSignal): Promise<void> {
     try {
-      await this.#options.observer.look(uid, signal);
+      const { sandboxes, containers } = await this.#options.observer.look(uid, signal);
+      // Something came to be that has not our label: somebody made it by hand, and only the whole list shows it.
+      const isNowhere = sandboxes.length === 0 && containers.length === 0;
+      if (hints.takeCame(uid) && isNowhere) await this.#relist(looks, signal);
     } catch (error) {
       // The pod stays as it was last seen; the next list asks again.
       if (!signal.aborted) this.#options.log.error("a pod could not be looked at", error, { uid });
@@ -156,6 +159,8 @@ export class Pleg {
 class UnhurriedHints {
   readonly #timers: TimerQueue<string>;
   readonly #waiting = new Map<string, ContainerEvent[]>();
+  /** Whose look is because something came to be. */
+  readonly #came = new Set<string>();
 
   constructor(clock: Clock, observer: Observer, look: (uid: string) => void) {
     this.#timers = new TimerQueue<string>(clock, (uid) => {
@@ -163,7 +168,9 @@ class UnhurriedHints {
       this.#waiting.delete(uid);
       // Of what a worker is making it will tell; what has ended meanwhile is told without it.
       const isWorkers = observer.isActedUpon(uid) && events.every(({ kind }) => kind !== "stopped");
-      if (!isWorkers && events.some((event) => !observer.knows(uid, event))) look(uid);
+      if (isWorkers || events.every((event) => observer.knows(uid, event))) return;
+      if (events.some(({ kind }) => kind === "created" || kind === "started")) this.#came.add(uid);
+      look(uid);
     });
   }
 
@@ -171,6 +178,10 @@ class UnhurriedHints {
     const waiting = this.#waiting.get(uid) ?? [];
     this.#waiting.set(uid, [...waiting, event]);
     if (waiting.length === 0) this.#timers.wakeIn(uid, UNHURRIED_MS);
+  }
+
+  takeCame(uid: string): boolean {
+    return this.#came.delete(uid);
   }
 
   close(): void {

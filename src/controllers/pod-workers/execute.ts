@@ -158,8 +158,8 @@ async function createSandbox(
     const message = "Pod sandbox changed, it will be killed and re-created.";
     tellPod(pod, context, "SandboxChanged", message, "Normal");
   }
-  const config = await configOfSandbox(pod, attempt, context);
   try {
+    const config = await configOfSandbox(pod, attempt, context);
     return await context.ports.runtime.runSandbox(config, "", signal);
   } catch (error) {
     // The name may be taken from now on, by a sandbox or by nothing that can be seen.

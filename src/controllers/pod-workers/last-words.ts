@@ -16,7 +16,7 @@ export async function lastWords(container: PodContainer, files: HostFiles, log: 
   const mount = path === "" ? undefined : container.mounts.find(({ containerPath }) => containerPath === path);
   const decoder = new TextDecoder();
   try {
-    const written = mount === undefined ? "" : decoder.decode(await files.readHead(mount.hostPath, MESSAGE_BYTES_MAX));
+    const written = mount === undefined ? "" : decoder.decode(await files.readTail(mount.hostPath, MESSAGE_BYTES_MAX));
     const policy = container.annotations[TERMINATION_MESSAGE_POLICY] ?? "";
     if (!fallsBackToLog(policy, container.exitCode, written)) return written;
     const tail = await files.readTail(container.logPath, LOG_TAIL_BYTES);

@@ -10,7 +10,9 @@ import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
+import { DEADLINE_EXCEEDED, deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
 import { withKnownExits } from "../../domain/pod/known-exits.ts";
+import { isOnlyTold } from "../../domain/pod/only-told.ts";
 import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import {
@@ -86,13 +88,14 @@ export class PodWorkers {
       },
       shutdown,
     });
-    const timers = new TimerQueue<string>(this.#ports.clock, (uid) => worker.wake(uid));
+    const timers = new TimerQueue<string>(this.#ports.clock, (uid) => urgent(uid));
     const urgent = (uid: string) => (this.#isUrgent(uid) ? worker.interrupt(uid) : worker.wake(uid));
     const looked = (uid: string) => {
       worker.wake(uid);
       for (const held of this.#held) worker.wake(held);
     };
-    const unwatch = [admittedPods.watch(urgent), podRuntimeStatus.watch(looked)];
+    const admitted = (uid: string) => (this.#isOnlyTold(uid) ? undefined : urgent(uid));
+    const unwatch = [admittedPods.watch(admitted), podRuntimeStatus.watch(looked)];
     try {
       const wakeAll = () => {
         for (const uid of new Set([...admittedPods.keys(), ...podRuntimeStatus.keys()])) worker.wake(uid);
@@ -122,6 +125,12 @@ export class PodWorkers {
     return interrupts(state.lifecycle, after);
   }
 
+  /** Whether only what we ourselves publish has changed of it. To turn upon that would cut short every wait after a failure. */
+  #isOnlyTold(uid: string): boolean {
+    const [before, now] = [this.#states.get(uid)?.pod, this.#cells.admittedPods.get(uid)];
+    return before !== undefined && now !== undefined && !now.isStatic && isOnlyTold(before, now.pod);
+  }
+
   async #turn(
     uid: string,
     signal: AbortSignal,
@@ -134,6 +143,7 @@ export class PodWorkers {
     const wish = this.#wish(state);
     state.pod = this.#podOf(state);
     if (wish === undefined) return this.#publish(state);
+    this.#wakeAtDeadline(state, wakeIn);
     if (!(await this.#advance(state, wish, wakeIn))) return;
     try {
       // Over already in an earlier life of ours: what became of its containers is still to be told.
@@ -206,6 +216,7 @@ export class PodWorkers {
       sourcesReady: this.#cells.sourcesReady.value,
       wasWanted: state.pod !== undefined,
       mustWait,
+      wallMs: this.#ports.clock.wallMs(),
     });
   }
 
@@ -262,8 +273,22 @@ export class PodWorkers {
       return false;
     }
     state.lifecycle = next;
+    this.#tellDeadline(state, next);
     this.#noteEnding();
     return true;
+  }
+
+  #wakeAtDeadline({ uid, lifecycle }: PodState, wakeIn: (ms: number) => void): void {
+    const admitted = this.#cells.admittedPods.get(uid);
+    const leftMs = admitted === undefined ? undefined : deadlineLeftMs(admitted, this.#ports.clock.wallMs());
+    if (leftMs !== undefined && leftMs > 0 && lifecycle.kind === "running") wakeIn(leftMs);
+  }
+
+  #tellDeadline({ pod }: PodState, next: PodLifecycle): void {
+    if (pod === undefined || next.kind !== "terminating" || next.why.kind !== "failed") return;
+    const { reason, message } = DEADLINE_EXCEEDED;
+    if (next.why.reason === reason)
+      this.#ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Normal", reason, message);
   }
 
   /** Whose mirrors must go with them. */

@@ -19,6 +19,7 @@ import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "../../domain/pod/pod-identity.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodContainer } from "../../domain/pod/runtime-view.ts";
+import { hostAddresses } from "../../domain/pod-status/addresses.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
 import { podStatus, rejectedStatus } from "../../domain/pod-status/pod-status.ts";
 import { isMinor, statusPatch } from "../../domain/pod-status/status-patch.ts";
@@ -278,8 +279,6 @@ function mirrorOf(pod: Pod, { mirrors }: DesiredPods): Pod | undefined {
 }
 
 const hostIpsOf = (own: OwnNode): readonly string[] =>
-  own.kind === "present"
-    ? (own.node.status?.addresses ?? []).filter(({ type }) => type === "InternalIP").map(({ address }) => address)
-    : [];
+  own.kind === "present" ? hostAddresses(own.node.status?.addresses ?? []) : [];
 
 const readyWithoutProbes = ({ state }: PodContainer) => ({ ready: state === "running", started: state === "running" });

@@ -14,12 +14,13 @@ export function ownedConditions(
   statuses: readonly ContainerStatus[],
   phase: Phase,
   view: PodRuntimeView,
+  published: readonly PodCondition[],
 ): ReadonlyMap<string, Verdict> {
   const containers = containersReady(pod, statuses, phase);
   return new Map<string, Verdict>([
     ["PodReadyToStartContainers", readyToStart(pod, view, phase)],
     ["Initialized", phase === "Succeeded" ? { status: "True", reason: "PodCompleted" } : yes],
-    ["Ready", containers],
+    ["Ready", containers.status === "True" ? gatesReady(pod, published) : containers],
     ["ContainersReady", containers],
     ["PodScheduled", yes],
   ]);
@@ -38,6 +39,20 @@ function containersReady(pod: Pod, statuses: readonly ContainerStatus[], phase: 
   if (unready.length > 0) complaints.push(`containers with unready status: [${unready.join(" ")}]`);
   if (complaints.length === 0) return yes;
   return { status: "False", reason: "ContainersNotReady", message: complaints.join(", ") };
+}
+
+/** Others say by conditions of their own whether a pod whose containers are ready is ready. */
+function gatesReady(pod: Pod, published: readonly PodCondition[]): Verdict {
+  const complaints = (pod.spec?.readinessGates ?? []).flatMap(({ conditionType }) => {
+    const found = published.find(({ type }) => type === conditionType);
+    const name = JSON.stringify(conditionType);
+    if (found === undefined) return [`corresponding condition of pod readiness gate ${name} does not exist.`];
+    return found.status === "True"
+      ? []
+      : [`the status of pod readiness gate ${name} is not "True", but ${found.status}`];
+  });
+  if (complaints.length === 0) return yes;
+  return { status: "False", reason: "ReadinessGatesNotReady", message: complaints.join(", ") };
 }
 
 function readyToStart(pod: Pod, view: PodRuntimeView, phase: Phase): Verdict {

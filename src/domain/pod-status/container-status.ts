@@ -111,7 +111,10 @@ function stateOf(instance: PodContainer, { pod, runtimeName, messages }: Contain
           ...said("reason", instance.reason),
           ...said(
             "message",
-            sharedMessage(messages.get(instance.id) || instance.message, pod.spec?.containers.length ?? 1),
+            sharedMessage(
+              [instance.message, messages.get(instance.id) ?? ""].filter((text) => text !== "").join(": "),
+              pod.spec?.containers.length ?? 1,
+            ),
           ),
           ...(instance.startedWallNs === undefined ? {} : { startedAt: apiTimeOfNs(instance.startedWallNs) }),
           ...(instance.finishedWallNs === undefined ? {} : { finishedAt: apiTimeOfNs(instance.finishedWallNs) }),

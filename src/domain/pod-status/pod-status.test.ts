@@ -4,6 +4,7 @@ import { container, instance, NOW_MS, pod, sandbox, view } from "../../../test/s
 import type { PodStatus } from "../../api/gen/core-v1.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
 import type { PodContainer } from "../pod/runtime-view.ts";
+import { hostAddresses } from "./addresses.ts";
 import { type PodStatusInputs, podStatus, rejectedStatus } from "./pod-status.ts";
 
 const NOW = "2027-01-15T08:00:00Z";
@@ -95,6 +96,11 @@ describe("phase", () => {
     const why = { kind: "failed", reason: "Evicted", message: "The node was low" } as const;
     const { phase, reason, message } = status({ view: ended(0), lifecycle: { kind: "terminated", why } });
     assert.deepEqual({ phase, reason, message }, { phase: "Failed", reason: "Evicted", message: "The node was low" });
+    const early = status({
+      previous: { phase: "Running" },
+      lifecycle: { kind: "terminating", graceSeconds: 5, sinceMonotonicMs: 0, why },
+    });
+    assert.deepEqual([early.phase, early.reason], ["Running", undefined], "not while a container may still run");
   });
 });
 
@@ -187,6 +193,8 @@ describe("container statuses", () => {
       view: ended(1),
     });
     assert.equal(found.containerStatuses?.find(({ name }) => name === "app")?.state?.terminated?.message?.length, 3072);
+    const alone = status({ messages: new Map([["app-0", "x".repeat(20_000)]]), view: ended(1) });
+    assert.equal(alone.containerStatuses?.[0]?.state?.terminated?.message?.length, 12 * 1024);
   });
 });
 
@@ -214,6 +222,38 @@ describe("conditions", () => {
     );
   });
 
+  test("[11.5] without any status of a container nothing is known", () => {
+    const { reason, status: value } = condition(status({ pod: pod({ containers: [] }) }), "ContainersReady") ?? {};
+    assert.deepEqual([value, reason], ["False", "UnknownContainerStatuses"]);
+  });
+
+  test("[11.6] a pod is ready when its containers are and every gate says so", () => {
+    const gated = pod({ readinessGates: [{ conditionType: "a.test/x" }, { conditionType: "a.test/y" }] });
+    const ready = (...conditions: NonNullable<PodStatus["conditions"]>) => {
+      const now = status({ pod: gated, previous: { conditions } });
+      assert.equal(condition(now, "ContainersReady")?.status, "True");
+      const { status: value, reason, message } = condition(now, "Ready") ?? {};
+      return [value, reason, message];
+    };
+    const missing = (name: string) => `corresponding condition of pod readiness gate "a.test/${name}" does not exist.`;
+    const gates = "ReadinessGatesNotReady";
+    assert.deepEqual(ready(), ["False", gates, `${missing("x")}, ${missing("y")}`]);
+    assert.deepEqual(ready({ type: "a.test/x", status: "Unknown" }, { type: "a.test/y", status: "True" }), [
+      "False",
+      gates,
+      'the status of pod readiness gate "a.test/x" is not "True", but Unknown',
+    ]);
+    const [x, y] = ["x", "y"].map((name) => ({ type: `a.test/${name}`, status: "True" }));
+    assert.ok(x !== undefined && y !== undefined);
+    assert.deepEqual(ready(x, y), ["True", undefined, undefined]);
+  });
+
+  test("[11.6] while its containers are not ready the gates are not asked", () => {
+    const gated = pod({ readinessGates: [{ conditionType: "a.test/x" }] });
+    const waits = condition(status({ pod: gated, view: view([sandbox()], []) }), "Ready");
+    assert.equal(waits?.reason, "ContainersNotReady");
+  });
+
   test("[11.5] a pod that has ended is not ready, and says how it ended", () => {
     const done = { pod: pod({ restartPolicy: "Never" }), lifecycle: terminated("completed") };
     assert.equal(condition(status({ ...done, view: ended(0) }), "Ready")?.reason, "PodCompleted");
@@ -238,12 +278,18 @@ describe("conditions", () => {
   test("[11.4][11.11] what others wrote survives", () => {
     const foreign = { type: "example.com/gate", status: "True" };
     const now = status({
-      previous: { conditions: [foreign], nominatedNodeName: "x", resourceClaimStatuses: [{ name: "c" }] },
+      previous: {
+        conditions: [foreign],
+        nominatedNodeName: "x",
+        resourceClaimStatuses: [{ name: "c" }],
+        extendedResourceClaimStatus: { resourceClaimName: "e", requestMappings: [] },
+      },
     });
     assert.deepEqual(
       [condition(now, "example.com/gate"), now.nominatedNodeName, now.resourceClaimStatuses],
       [foreign, "x", [{ name: "c" }]],
     );
+    assert.equal(now.extendedResourceClaimStatus?.resourceClaimName, "e");
   });
 });
 
@@ -270,6 +316,31 @@ describe("addresses and times", () => {
       status({ pod: onNode, previous: { podIP: "198.19.1.9", podIPs: [{ ip: "198.19.1.9" }] } }).podIP,
       "198.19.1.9",
     );
+  });
+
+  test("[11.8] at most one address of each family, that of the node's first address first", () => {
+    const ips = ["fd00::0005", "198.18.0.5", "fd00::6", "198.18.0.6"];
+    const seen = view([sandbox({ ips })], [instance("app", "running")]);
+    const podIps = (...hostIps: readonly string[]) => status({ view: seen, hostIps }).podIPs?.map(({ ip }) => ip);
+    assert.deepEqual(podIps("198.19.1.2"), ["198.18.0.5", "fd00::5"]);
+    assert.deepEqual(podIps("fd00::1", "198.19.1.2"), ["fd00::5", "198.18.0.5"]);
+    assert.deepEqual(podIps(), ["198.18.0.5", "fd00::5"]);
+    assert.equal(status({ view: seen, hostIps: ["fd00::1"] }).podIP, "fd00::5");
+  });
+
+  test("[11.8] on the node's network an address once set stays, and a second family is added", () => {
+    const onNode = pod({ hostNetwork: true });
+    const previous = { podIP: "198.19.1.9", podIPs: [{ ip: "198.19.1.9" }] };
+    const now = status({ pod: onNode, previous, hostIps: ["198.19.1.2", "fd00::1"] });
+    assert.deepEqual(now.podIPs, [{ ip: "198.19.1.9" }, { ip: "fd00::1" }]);
+    assert.deepEqual(now.hostIPs, [{ ip: "198.19.1.2" }, { ip: "fd00::1" }]);
+  });
+
+  test("[11.8] the host's addresses are those inside, else those outside, one of each family", () => {
+    const at = (type: string, address: string) => ({ type, address });
+    const mixed = [at("Hostname", "n1"), at("ExternalIP", "fd00::9"), at("InternalIP", "198.19.1.2")];
+    assert.deepEqual(hostAddresses([...mixed, at("InternalIP", "198.19.1.3")]), ["198.19.1.2", "fd00::9"]);
+    assert.deepEqual(hostAddresses([]), []);
   });
 
   test("[11.9] class and start time are said once", () => {

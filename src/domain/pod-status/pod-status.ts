@@ -6,6 +6,7 @@ import type { Container, ContainerStatus, Pod, PodStatus } from "../../api/gen/c
 import { apiTime } from "../../base/timestamp.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";
+import { podAddresses } from "./addresses.ts";
 import { mergeConditions, ownedConditions } from "./conditions.ts";
 import { type ContainerStatusInputs, containerStatus, lostState } from "./container-status.ts";
 import { isTerminal, type Phase, podPhase } from "./phase.ts";
@@ -32,14 +33,16 @@ export function podStatus(inputs: PodStatusInputs): PodStatus {
   const phase = phaseOf(known, inputs);
   const statuses = finalStatuses(known, inputs);
   const generation = pod.metadata?.generation;
-  const verdict = lifecycle.kind !== "running" && lifecycle.why.kind === "failed" ? lifecycle.why : undefined;
+  // Said with the phase, which waits for the containers.
+  const ended = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
+  const verdict = ended && lifecycle.why.kind === "failed" ? lifecycle.why : undefined;
   return {
     ...foreignFields(previous),
     phase,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
     conditions: mergeConditions(
       previous.conditions ?? [],
-      ownedConditions(pod, statuses, phase, inputs.view),
+      ownedConditions(pod, statuses, phase, inputs.view, previous.conditions ?? []),
       generation,
       wallMs,
     ),
@@ -106,10 +109,8 @@ function keptVerdict({ reason, message }: PodStatus): Pick<PodStatus, "reason" |
 function addresses({ pod, view, previous, hostIps }: PodStatusInputs): Partial<PodStatus> {
   const hostIp = hostIps[0];
   const host = hostIp === undefined ? {} : { hostIP: hostIp, hostIPs: hostIps.map((ip) => ({ ip })) };
-  const own = pod.spec?.hostNetwork === true ? hostIps : (view.sandboxes[0]?.ips ?? []);
-  // The address stays known while its sandbox is not ready, and a pod on the node's network keeps the one it had.
-  const keep = own.length === 0 || (pod.spec?.hostNetwork === true && previous.podIP !== undefined);
-  const ips = keep ? (previous.podIPs ?? []).flatMap(({ ip }) => (ip === undefined ? [] : [ip])) : own;
+  const before = (previous.podIPs ?? []).map(({ ip }) => ip);
+  const ips = podAddresses(pod, before, hostIps, view.sandboxes[0]?.ips ?? []);
   const first = ips[0];
   return { ...host, ...(first === undefined ? {} : { podIP: first, podIPs: ips.map((ip) => ({ ip })) }) };
 }

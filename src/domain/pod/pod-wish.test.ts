@@ -20,7 +20,7 @@ test("[6.4] the grace is the deletion's, else the spec's, at least a second", ()
   assert.deepEqual(graceOf(pod({}, { deletionGracePeriodSeconds: 0 })), ending(1));
 });
 
-test("[6.4] somebody on the node may say another grace than the spec, but not a longer one than the deletion", () => {
+test("[6.4][6.9] somebody on the node may say another grace than the spec, but not a longer one than the deletion", () => {
   const end = (graceOverrideSeconds: number) => ({ ...deleted, graceOverrideSeconds });
   assert.deepEqual(nextLifecycle(running, end(3), pod(), 0), ending(3));
   assert.deepEqual(nextLifecycle(running, end(60), pod(), 0), ending(60));

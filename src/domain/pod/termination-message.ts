@@ -32,6 +32,6 @@ function logText(line: string): string {
 
 /** Cut so that all containers of a pod together stay within their share. */
 export function sharedMessage(message: string, containers: number): string {
-  const share = Math.min(MESSAGE_BYTES_MAX, Math.floor(POD_MESSAGE_BYTES_MAX / Math.max(1, containers)));
+  const share = Math.floor(POD_MESSAGE_BYTES_MAX / Math.max(1, containers));
   return firstBytes(message, share);
 }

@@ -1,5 +1,6 @@
 /** What is wanted of a UID, read off who asks for it. */
 import { isTerminal } from "../pod-status/phase.ts";
+import { DEADLINE_EXCEEDED, deadlineLeftMs } from "./active-deadline.ts";
 import type { AdmittedPod } from "./admitted-pod.ts";
 import type { PodWish } from "./pod-wish.ts";
 
@@ -11,10 +12,11 @@ export interface WishInputs {
   readonly wasWanted: boolean;
   /** An earlier static pod of the same name is not finished yet. */
   readonly mustWait: boolean;
+  readonly wallMs: number;
 }
 
 /** Undefined: nothing may be done about it yet. */
-export function wishOf({ admitted, sourcesReady, wasWanted, mustWait }: WishInputs): PodWish | undefined {
+export function wishOf({ admitted, sourcesReady, wasWanted, mustWait, wallMs }: WishInputs): PodWish | undefined {
   if (admitted === undefined) {
     if (!sourcesReady) return undefined;
     return { kind: "end", why: { kind: wasWanted ? "removed" : "orphaned" } };
@@ -29,5 +31,6 @@ export function wishOf({ admitted, sourcesReady, wasWanted, mustWait }: WishInpu
   if (pod.metadata?.deletionTimestamp !== undefined) return { kind: "end", why: { kind: "deleted" } };
   // Its end was published in an earlier life of ours: it is not run again.
   if (isTerminal(pod.status?.phase) && !admitted.isStatic) return { kind: "end", why: { kind: "completed" } };
+  if (deadlineLeftMs(admitted, wallMs) === 0) return { kind: "end", why: { kind: "failed", ...DEADLINE_EXCEEDED } };
   return mustWait ? undefined : { kind: "run" };
 }

@@ -9,6 +9,7 @@ import type { Caller } from "./caller.ts";
 import { runtimeContainers } from "./containers.ts";
 import { imageStore } from "./images.ts";
 import { runtimeSelf } from "./runtime-self.ts";
+import { runtimeSandboxes } from "./sandboxes.ts";
 import { runtimeStreams } from "./streams.ts";
 
 /** A clock that waits to be told, and a runtime that never answers. */
@@ -40,9 +41,16 @@ function world(streamLists = false) {
     unaryOnly: new Set(),
     onMalformed: (detail) => assert.fail(detail),
   };
-  const runtime = { ...runtimeSelf(caller), ...runtimeContainers(caller), ...runtimeStreams(caller) };
+  const runtime = {
+    ...runtimeSelf(caller),
+    ...runtimeSandboxes(caller),
+    ...runtimeContainers(caller),
+    ...runtimeStreams(caller),
+  };
   return { runtime, images: imageStore(caller), timers };
 }
+
+const SANDBOX = { metadata: { name: "p", namespace: "ns", uid: "u", attempt: 0 } };
 
 type Port = Pick<Runtime, keyof ReturnType<typeof world>["runtime"]> & Images;
 
@@ -52,6 +60,8 @@ const table: readonly (readonly [
   ask: (port: Port, s: AbortSignal) => Promise<unknown>,
 ])[] = [
   ["Version", 120_000, (port, s) => port.version(s)],
+  ["RunPodSandbox", 240_000, (port, s) => port.runSandbox(SANDBOX, "", s)],
+  ["StopPodSandbox", 120_000, (port, s) => port.stopSandbox("s", s)],
   ["ListContainers", 120_000, (port, s) => port.listContainers({}, s)],
   ["ReopenContainerLog", 120_000, (port, s) => port.reopenLog("c", s)],
   ["StopContainer", 150_000, (port, s) => port.stopContainer("c", 30, s)],
@@ -60,8 +70,11 @@ const table: readonly (readonly [
   ["ListImages", 120_000, (port, s) => port.listImages({}, s)],
 ];
 
+/** Where a limit stands in a row of its own too. */
+const ROWS: Readonly<Record<string, string>> = { RunPodSandbox: "[7.1]", StopContainer: "[7.14]" };
+
 for (const [operation, limitMs, ask] of table) {
-  test(`${operation} waits ${limitMs / 1000} s for a runtime that allows 120, and then says deadlineExceeded`, async () => {
+  test(`[27.3.10]${ROWS[operation] ?? ""} ${operation} waits ${limitMs / 1000} s for a runtime that allows 120, and then says deadlineExceeded`, async () => {
     const { runtime, images, timers } = world();
     const call = ask({ ...runtime, ...images }, new AbortController().signal);
     const [timer, ...others] = timers.values();
@@ -81,7 +94,7 @@ test("a streamed list has one deadline for all its parts", async () => {
   await assert.rejects(call, { operation: "StreamContainers", code: "deadlineExceeded" });
 });
 
-test("a pull, and a command without a limit, wait for as long as their caller does", async () => {
+test("[27.3.10] a pull, and a command without a limit, wait for as long as their caller does", async () => {
   const { runtime, images, timers } = world();
   const caller = new AbortController();
   const calls = [images.pullImage({ image: "i" }, {}, caller.signal), runtime.execSync("c", ["x"], 0, caller.signal)];

@@ -14,9 +14,9 @@ export function runtimeSandboxes(caller: Caller): RuntimeSandboxes {
   return {
     runSandbox: async (config, runtimeHandler, signal) => {
       const request = { config: toSandboxConfig(config, "RunPodSandbox"), runtimeHandler };
-      return call(caller, rpc.runPodSandbox, request, signal, (answer) =>
-        nonEmpty(answer.podSandboxId, "the new sandbox's id"),
-      );
+      const read = (answer: { readonly podSandboxId: string }) => nonEmpty(answer.podSandboxId, "the new sandbox's id");
+      // It may pull an image and sets up a network.
+      return call(caller, rpc.runPodSandbox, request, signal, read, 2 * caller.requestLimitMs);
     },
 
     stopSandbox: (id, signal) => unlessGone(call(caller, rpc.stopPodSandbox, { podSandboxId: id }, signal, nothing)),

@@ -1,9 +1,9 @@
 /** What the runtime is told of the same pods by both agents, message by message and field by field. */
 import assert from "node:assert/strict";
 import { before, suite, test } from "node:test";
-import type { Pod } from "../../../src/api/gen/core-v1.ts";
+import type { Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
 import type { CriCall, CriProxy } from "../../cluster/cri-proxy.ts";
-import { BUSYBOX, type ClusterPods, podOn, SLEEPER } from "../../support/cluster-pods.ts";
+import { BUSYBOX, type ClusterPods, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
 import { answered, podUidOfCall } from "../../support/cri-log.ts";
 import { neutralStatus, neutralText, sorted } from "../../support/normal-form.ts";
 
@@ -184,6 +184,38 @@ export function runtimeRequests(sides: () => Sides): void {
       });
       assert.equal(pulls[0]?.length, 1);
       assert.deepEqual(pulls[1], pulls[0]);
+    });
+
+    test("[7.17] last words are the same: the end of a long file, the end of a long log, and a share for each of many", async () => {
+      const { pods, go, deckhand } = sides();
+      const log = { terminationMessagePolicy: "FallbackToLogsOnError" };
+      const containers = [
+        sh("seq 2000 > /dev/termination-log; exit 1", "long"),
+        sh("echo enough > /dev/termination-log", "small"),
+        {
+          ...sh("seq 1000 1199 | sed 's|^|line |; s|$| of a log that is too long to be told|'; exit 1", "log"),
+          ...log,
+        },
+        { ...sh("echo fine", "quiet"), ...log },
+      ];
+      const words = async (name: string, spec: Partial<PodSpec>) => {
+        const ends = [go, deckhand].map(async ({ node }) => {
+          await pods.create(podOn(node, nameOf(name, node), { restartPolicy: "Never", ...spec }));
+          const ended = ({ status }: Pod) => status?.phase === "Succeeded" || status?.phase === "Failed";
+          const { status } = await pods.first(nameOf(name, node), "ended", ended);
+          return status?.containerStatuses?.map((one) => [one.name, one.state?.terminated?.message]);
+        });
+        const [theirs, ours] = await Promise.all(ends);
+        assert.deepEqual(ours, theirs);
+        return new Map(ours as [string, string | undefined][]);
+      };
+      const many = await words("words", { containers });
+      assert.deepEqual([many.get("small"), many.get("quiet")], ["enough\n", undefined]);
+      assert.equal(many.get("long")?.length, 3072);
+      assert.equal(many.get("log")?.length, 2048);
+      const alone = await words("alone", { containers: containers.slice(0, 1) });
+      assert.equal(alone.get("long")?.length, 4096);
+      assert.ok(alone.get("long")?.endsWith("1999\n2000\n"));
     });
 
     test("[7.25][11.8][11.9] and both publish the same of pods that run", () => {

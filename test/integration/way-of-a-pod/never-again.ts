@@ -7,7 +7,7 @@ import { hostClock } from "../../../src/wire/host/clock.ts";
 import type { Component } from "../../cluster/cluster.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import { sh } from "../../support/cluster-pods.ts";
-import { runsOf } from "../../support/cri-log.ts";
+import { answered, podUidOfCall, runsOf } from "../../support/cri-log.ts";
 import { runPod, uidOf, type World } from "./world.ts";
 
 const RUNS_MS = 4_000;
@@ -61,7 +61,7 @@ export function neverAgain(world: () => World): void {
 
   void suite("a container that must not run twice, whose agent is killed before its end is published", () => {
     for (const meanwhile of ["nothing", "containerRemoved", "allRemoved"] as const) {
-      test(`[7.10][27.4.3] the end was seen, and of the dead container ${meanwhile}: it keeps its exit code`, async () => {
+      test(`[7.2][7.10][27.4.3] the end was seen, and of the dead container ${meanwhile}: it keeps its exit code`, async () => {
         const { cluster, node } = world();
         const agent = cluster.component(`kubelet@${node.name}`);
         const name = `never-${meanwhile.toLowerCase()}`;
@@ -69,6 +69,8 @@ export function neverAgain(world: () => World): void {
         assert.equal(pod.status?.containerStatuses?.[0]?.state?.terminated?.exitCode, 7);
         await pause(3_000);
         assert.equal(runs(pod), 1);
+        const sandboxes = answered(world().proxy.calls, "RunPodSandbox").map(podUidOfCall);
+        assert.equal(sandboxes.filter((uid) => uid === uidOf(pod)).length, 1, "no second sandbox");
       });
     }
 

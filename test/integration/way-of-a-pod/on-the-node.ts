@@ -26,11 +26,11 @@ export function onTheNode(world: () => World): void {
 }
 
 function folders(world: () => World): void {
-  test("[7.23][27.1.13] folders for its data, with upstream's modes, and a cgroup", async () => {
+  test("[7.23][27.1.1][27.1.13] folders for its data, with upstream's modes, and a cgroup", async () => {
     const { node } = world();
     const pod = await runPod(world(), "folders", { containers: [SLEEPER] });
     const root = `/var/lib/kubelet/pods/${uidOf(pod)}`;
-    for (const path of [root, `${root}/volumes`, `${root}/plugins`, `${root}/containers/main`]) {
+    for (const path of ["/var/lib/kubelet", root, `${root}/volumes`, `${root}/plugins`, `${root}/containers/main`]) {
       const facts = await stat(onMachine(node, path));
       assert.ok(facts.isDirectory(), path);
       assert.equal(facts.mode & 0o777, 0o750, path);
@@ -41,7 +41,7 @@ function folders(world: () => World): void {
     assert.ok((await cgroupsLeft(podCgroupOf(node, pod))).length > 0);
   });
 
-  test("[7.22][27.1.34] a link by the names of pod and container leads to the log", async () => {
+  test("[7.22][27.1.34][27.1.35] a link by the names of pod and container leads to the log", async () => {
     const { node } = world();
     const pod = await runPod(world(), "linked", { containers: [sh("echo here; exec sleep 1000")] });
     const id = pod.status?.containerStatuses?.[0]?.containerID?.replace("containerd://", "");
@@ -56,7 +56,7 @@ function folders(world: () => World): void {
     }
   });
 
-  test("[7.24] a pod that has ended keeps its log; of one that goes on, the last end stays and no more", async () => {
+  test("[7.22][7.24][19.1] a pod that has ended keeps its log; of one that goes on, the last end stays and no more", async () => {
     const { node, pods, proxy } = world();
     const done = await endOf(world(), "kept", { containers: [sh("echo to be read later")] });
     const again = sh("echo again; sleep 0.1");
@@ -69,13 +69,14 @@ function folders(world: () => World): void {
       return logs.length === 2 && !logs.includes("0.log");
     };
     await waitUntil("the first run's log to go", 30_000, isTidy);
+    await waitUntil("its link to go", 5_000, async () => (await linksToLogs(node, crashing)).length === 2);
     assert.match(await logOf(node, done), /^to be read later$/m);
     assert.ok(proxy.calls.some(({ method }) => method === "RemoveContainer"));
     await pods.delete("crashing");
     await pods.gone("crashing");
   });
 
-  test("[6.11][7.24] when it is deleted its folders, logs, links, cgroup and containers go", async () => {
+  test("[6.11][7.24][19.1] when it is deleted its folders, logs, links, cgroup and containers go", async () => {
     const { node, pods } = world();
     const pod = pods.latest("linked") ?? assert.fail();
     await pods.delete("linked");
@@ -92,11 +93,12 @@ function folders(world: () => World): void {
 }
 
 function lastWords(world: () => World): void {
-  test("[7.17] what a container writes to its file is its last word, cut at 4096 bytes", async () => {
-    const message = sh("head -c 5000 /dev/zero | tr '\\0' x > /dev/termination-log; exit 3");
+  test("[7.17] what a container writes to its file is its last word, of which the last 4096 bytes count", async () => {
+    const zeros = (count: number, letter: string) => `head -c ${count} /dev/zero | tr '\\0' ${letter}`;
+    const message = sh(`(${zeros(904, "x")}; ${zeros(4096, "y")}) > /dev/termination-log; exit 3`);
     const pod = await endOf(world(), "words", { containers: [message] });
     assert.equal(terminatedOf(pod)?.exitCode, 3);
-    assert.equal(terminatedOf(pod)?.message, "x".repeat(4096));
+    assert.equal(terminatedOf(pod)?.message, "y".repeat(4096));
   });
 
   test("[7.17] without a file the end of the log is, if it asked for that and failed", async () => {
@@ -120,6 +122,7 @@ function namespaces(world: () => World): void {
       ["named", {}, "named"],
       ["chosen", { hostname: "other", subdomain: "sub" }, "other"],
       [long, {}, long.slice(0, 63).replace(/[-.]+$/, "")],
+      ["overridden", { hostnameOverride: "over.ride", hostname: "other" }, "over.ride"],
       ["qualified", { subdomain: "sub", setHostnameAsFQDN: true }, "qualified.sub.default.svc.cluster.local"],
       ["nodes-own", { hostNetwork: true }, node.name],
     ] as const;
@@ -144,6 +147,20 @@ function namespaces(world: () => World): void {
     const [first, , count] = await lines("ns-pid", { hostPID: true });
     assert.notEqual(first, "sh");
     assert.ok(Number(count) > 20, `${count} processes`);
+  });
+
+  test("[7.28] what processes share to talk by is the pod's, or the node's where it asks", async () => {
+    const { node } = world();
+    const look = (name: string) => sh("readlink /proc/self/ns/ipc", name);
+    const own = async (name: string, spec: Parameters<typeof makePod>[2]) => {
+      const pod = await endOf(world(), name, { ...spec, containers: [look("main"), look("other")] });
+      return Promise.all(["main", "other"].map(async (container) => (await logOf(node, pod, container)).trim()));
+    };
+    const machine = await readlink("/proc/self/ns/ipc");
+    const [main, other] = await own("ipc-own", {});
+    assert.equal(main, other);
+    assert.notEqual(main, machine);
+    assert.deepEqual(await own("ipc-node", { hostIPC: true }), [machine, machine]);
   });
 
   test("[11.8] a pod on the node's network has the node's address", async () => {

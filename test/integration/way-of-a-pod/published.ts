@@ -9,7 +9,7 @@ import { hostClock } from "../../../src/wire/host/clock.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 import { nodeUser, requestsBy } from "../../support/audit-log.ts";
 import { BUSYBOX, conditionOf, isRunning, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
-import { answered, podUidOfCall } from "../../support/cri-log.ts";
+import { answered, podUidOfCall, runsOf } from "../../support/cri-log.ts";
 import { makePod, runPod, uidOf, type World } from "./world.ts";
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
@@ -95,6 +95,33 @@ export function published(world: () => World): void {
       assert.equal(times.size, 1);
     });
 
+    test("[4.2][27.3.2] the runtime is told where a pod is from and since when; the API server is not", () => {
+      const call = answered(world().proxy.calls, "RunPodSandbox").find((one) => podUidOfCall(one) === uidOf(pod));
+      const { "kubernetes.io/config.seen": seen = "", ...rest } =
+        (call?.request as RunPodSandboxRequest | undefined)?.config?.annotations ?? {};
+      assert.deepEqual(rest, { "kubernetes.io/config.source": "api" });
+      assert.match(seen, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/);
+      assert.deepEqual(world().pods.latest("fields")?.metadata?.annotations, undefined);
+    });
+
+    test("[7.6][10.2] containers start in the order of the spec, and after each the pod is looked at, it alone and at once", () => {
+      const { proxy } = world();
+      const runs = runsOf(proxy.calls, uidOf(pod));
+      assert.deepEqual(
+        runs.map(({ container }) => container),
+        ["z", "a"],
+      );
+      const looks = proxy.calls.filter(({ method, request, id }) => {
+        const { filter } = request as { readonly filter?: { readonly labelSelector?: Record<string, string> } };
+        const isOfPod = filter?.labelSelector?.["io.kubernetes.pod.uid"] === uidOf(pod);
+        return (method === "ListContainers" && isOfPod) || (method === "ContainerStatus" && id === runs.at(-1)?.id);
+      });
+      const lastStart = answered(proxy.calls, "StartContainer").find(({ id }) => id === runs.at(-1)?.id);
+      const endedMs = lastStart?.endedWallMs ?? assert.fail("it was started");
+      const next = looks.find(({ startedWallMs }) => startedWallMs >= endedMs) ?? assert.fail("nobody looked");
+      assert.ok(next.startedWallMs - endedMs < 500, `${next.startedWallMs - endedMs} ms later`);
+    });
+
     test("[7.6][11.4] that a sandbox is ready is told while the image is still being pulled", async () => {
       const { pods, proxy } = world();
       const pulled = Promise.withResolvers<void>();
@@ -128,6 +155,46 @@ export function published(world: () => World): void {
         const { metadata } = requestObject as { readonly metadata?: unknown };
         assert.deepEqual(metadata, { uid: uidOf(pod) });
       }
+    });
+
+    test("[11.2] what somebody else writes into a field of ours is put right", async () => {
+      const { pods: client } = world();
+      const { status: before } = await runPod(world(), "meddled", { containers: [SLEEPER] });
+      const [told = assert.fail("it has a container")] = before?.containerStatuses ?? [];
+      const wrong = { type: "Ready", status: "False", reason: "Meddling" };
+      const body = { status: { conditions: [wrong], containerStatuses: [{ ...told, ready: false, restartCount: 9 }] } };
+      const name = { name: "meddled", namespace: "default" };
+      const { signal } = new AbortController();
+      const meddled = await client.api.patch(
+        resource,
+        name,
+        { kind: "strategic", body },
+        { subresource: "status" },
+        signal,
+      );
+      assert.equal(conditionOf(meddled, "Ready")?.reason, "Meddling");
+      const isAfter = ({ metadata }: Pod) =>
+        Number(metadata?.resourceVersion) > Number(meddled.metadata?.resourceVersion);
+      const right = await client.first("meddled", "was put right", (at) => isAfter(at) && isRunning(at), 10_000);
+      assert.equal(conditionOf(right, "Ready")?.reason, undefined);
+      assert.deepEqual(right.status?.containerStatuses, [told]);
+    });
+
+    test("[11.6] a pod with a gate is ready when its containers are and the gate says so", async () => {
+      const { pods: client } = world();
+      await makePod(world(), "gated", { readinessGates: [{ conditionType: "a.test/open" }], containers: [SLEEPER] });
+      const waits = (at: Pod) => conditionOf(at, "Ready")?.reason === "ReadinessGatesNotReady";
+      const waiting = await client.first("gated", "waited at its gate", waits);
+      assert.equal(conditionOf(waiting, "ContainersReady")?.status, "True");
+      assert.equal(
+        conditionOf(waiting, "Ready")?.message,
+        'corresponding condition of pod readiness gate "a.test/open" does not exist.',
+      );
+      const body = { status: { conditions: [{ type: "a.test/open", status: "True" }] } };
+      const name = { name: "gated", namespace: "default" };
+      const { signal } = new AbortController();
+      await client.api.patch(resource, name, { kind: "strategic", body }, { subresource: "status" }, signal);
+      await client.running("gated", 10_000);
     });
 
     test("[11.11] what others wrote into the status survives", async () => {
@@ -188,7 +255,7 @@ export function published(world: () => World): void {
       );
     });
 
-    test("a pod that asks for what is not built yet is turned away by name, and nothing of it runs", async () => {
+    test("[5.1] a pod that asks for what is not built yet is turned away by name, and nothing of it runs", async () => {
       const { pods: client, node, proxy } = world();
       const spec = { containers: [sh("sleep 1000")], volumes: [{ name: "v", emptyDir: {} }] };
       await client.create(podOn(node.name, "volume", spec));

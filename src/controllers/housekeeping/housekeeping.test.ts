@@ -1,0 +1,153 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeCgroups } from "../../../sim/fake-cgroups.ts";
+import { FakeFiles } from "../../../sim/fake-files.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { instance, pod, sandbox, view } from "../../../test/support/pods.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { LatestTable } from "../../concurrency/latest-table.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { HostFileError } from "../../ports/host-files.ts";
+import { RuntimeError } from "../../ports/runtime-error.ts";
+import { collectContainers } from "./container-gc.ts";
+import { removeLeftovers } from "./leftovers.ts";
+
+const [ROOT, LOGS, LINKS] = ["/root", "/logs", "/links"] as const;
+const BESTEFFORT = ["kubepods", "besteffort"] as const;
+
+function world() {
+  const clock = new ManualClock();
+  const end = new AbortController();
+  const files = new FakeFiles({ clock });
+  for (const folder of [`${ROOT}/pods`, LOGS, LINKS]) files.makeFolder(folder, 0o755);
+  const log = keptLog();
+  const cells = {
+    admittedPods: new LatestTable<string, AdmittedPod>(),
+    podOutcomes: new LatestTable<string, PodOutcome>(),
+    podRuntimeStatus: new LatestTable<string, PodRuntimeView>(),
+    sourcesReady: new LatestCell(true),
+  };
+  const folders = { rootDir: ROOT, podLogsDir: LOGS, containerLogLinks: LINKS };
+  const common = { ...cells, ...folders, files: files.port, clock, log };
+  return { clock, end, files, log, cells, common };
+}
+
+/** Leftovers of four pods, one of them known, one with something of a volume in it. */
+async function litter(files: FakeFiles): Promise<FakeCgroups> {
+  const cgroups = new FakeCgroups();
+  for (const uid of ["gone", "known", "holding"]) {
+    for (const folder of ["volumes", "plugins", "containers/app"])
+      files.makeFolder(`${ROOT}/pods/${uid}/${folder}`, 0o750);
+    files.makeFolder(`${LOGS}/ns_p_${uid}/app`, 0o755);
+    await cgroups.apply([...BESTEFFORT, `pod${uid}`], {});
+  }
+  files.makeFolder(`${ROOT}/pods/holding/volumes/kubernetes.io~empty-dir/v`, 0o750);
+  files.makeFolder(`${LOGS}/somebody-elses`, 0o755);
+  await files.port.link(`${LOGS}/ns_p_gone/app/0.log`, `${LINKS}/p_ns_app-1.log`);
+  return cgroups;
+}
+
+test("[6.11][6.12][19.1] what pods that nobody knows have left goes, but not what a volume left", async () => {
+  const { clock, end, files, log, cells, common } = world();
+  const cgroups = await litter(files);
+  const verdict = { kind: "admitted" } as const;
+  cells.admittedPods.set("known", { uid: "known", pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
+  const running = removeLeftovers({ ...common, cgroups, podParents: [BESTEFFORT] }, end.signal);
+  await clock.advance(30_000);
+  assert.deepEqual(await files.port.list(`${ROOT}/pods`), ["holding", "known"]);
+  assert.deepEqual(await files.port.list(`${ROOT}/pods/holding/volumes/kubernetes.io~empty-dir`), ["v"]);
+  assert.deepEqual(await files.port.list(LOGS), ["ns_p_known", "somebody-elses"]);
+  assert.deepEqual(await files.port.list(LINKS), []);
+  assert.deepEqual(await cgroups.children(BESTEFFORT), ["podholding", "podknown"]);
+  assert.equal(cgroups.valuesOf([...BESTEFFORT, "podholding"]).cpuShares, 2);
+  assert.deepEqual(log.lines, []);
+  end.abort(new Error("over"));
+  await running;
+});
+
+test("[4.9] before every source has spoken nothing goes", async () => {
+  const { clock, end, files, cells, common } = world();
+  const cgroups = await litter(files);
+  cells.sourcesReady.set(false);
+  const running = removeLeftovers({ ...common, cgroups, podParents: [BESTEFFORT] }, end.signal);
+  await clock.advance(300_000);
+  assert.equal((await files.port.list(`${ROOT}/pods`)).length, 3);
+  assert.equal((await files.port.list(LOGS)).length, 4);
+  assert.equal((await cgroups.children(BESTEFFORT)).length, 3);
+  cells.sourcesReady.set(true);
+  await clock.advance(30_000);
+  assert.deepEqual(await cgroups.children(BESTEFFORT), ["podholding"]);
+  end.abort(new Error("over"));
+  await running;
+});
+
+test("[6.11] one folder that cannot be removed does not keep the others, and is told once a round", async () => {
+  const { clock, end, files, log, common } = world();
+  for (const uid of ["a", "b", "c"]) files.makeFolder(`${ROOT}/pods/${uid}`, 0o750);
+  const port = {
+    ...files.port,
+    removeTree: (path: string) =>
+      path.endsWith("/a") || path.endsWith("/b")
+        ? Promise.reject(new HostFileError("remove", path, "other", "busy"))
+        : files.port.removeTree(path),
+  };
+  const running = removeLeftovers({ ...common, files: port, cgroups: new FakeCgroups(), podParents: [] }, end.signal);
+  await clock.advance(0);
+  assert.deepEqual(await files.port.list(`${ROOT}/pods`), ["a", "b"]);
+  assert.equal(log.lines.length, 1);
+  assert.match(log.lines[0] ?? "", /leftover folders of pods could not be removed: remove .*busy \{"failed":2\}$/);
+  end.abort(new Error("over"));
+  await running;
+});
+
+test("[19.1] dead containers are collected when they are seen and every minute, and a failure is an event of the node's", async () => {
+  const { clock, end, cells, common } = world();
+  const removed: string[] = [];
+  const told: string[] = [];
+  let trouble: Error | undefined = new RuntimeError("RemoveContainer", "unknown", "device is busy");
+  const dead = view(
+    [sandbox()],
+    [0, 1, 2].map((restartCount) => instance("app", "exited", { restartCount })),
+  );
+  const lifecycle = { kind: "running" } as const;
+  const running = collectContainers(
+    {
+      ...common,
+      runtime: {
+        removeContainer: (id) => {
+          if (trouble !== undefined) return Promise.reject(trouble);
+          removed.push(id);
+          return Promise.resolve();
+        },
+        removeSandbox: () => Promise.resolve(),
+      },
+      events: {
+        emit: ({ kind, name }, type, reason, message) => void told.push([kind, name, type, reason, message].join(" ")),
+      },
+      nodeName: "n1",
+      look: () => Promise.resolve(dead),
+    },
+    end.signal,
+  );
+  const verdict = { kind: "admitted" } as const;
+  cells.admittedPods.set(dead.uid, { uid: dead.uid, pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
+  cells.podOutcomes.set(dead.uid, {
+    uid: dead.uid,
+    lifecycle,
+    view: dead,
+    waiting: new Map(),
+    messages: new Map(),
+  });
+  cells.podRuntimeStatus.set(dead.uid, dead);
+  await clock.advance(0);
+  assert.deepEqual([...new Set(told)], [`Node n1 Warning ContainerGCFailed ${trouble.message}`]);
+  assert.match(trouble.message, /device is busy/);
+  trouble = undefined;
+  await clock.advance(60_000);
+  assert.deepEqual(new Set(removed), new Set(["app-0", "app-1"]));
+  end.abort(new Error("over"));
+  await running;
+});

@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { container } from "../../../test/support/pods.ts";
+import { backoffKey } from "./snapshot.ts";
+
+test("[7.13] another image, other resources and another name are another count; nothing else is", () => {
+  const key = backoffKey(container("app"));
+  for (const other of [
+    container("b"),
+    container("app", { image: "other" }),
+    container("app", { resources: { limits: { cpu: "1" } } }),
+  ]) {
+    assert.notEqual(backoffKey(other), key);
+  }
+  assert.equal(backoffKey(container("app", { args: ["x"], tty: true })), key);
+});

@@ -1,0 +1,34 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pod } from "../../../test/support/pods.ts";
+import type { PodSpec } from "../../api/gen/core-v1.ts";
+import { podHostname } from "./hostname.ts";
+
+const nameOf = (spec: Partial<PodSpec>, name = "web") => {
+  const found = podHostname(pod(spec, { name }), "cluster.local");
+  return found.kind === "known" ? found.hostname : `refused: ${found.message}`;
+};
+
+test("[7.27] the pod's name, cut to 63 characters without a dash or dot at the end", () => {
+  assert.equal(nameOf({}), "web");
+  assert.equal(nameOf({}, `${"a".repeat(62)}-tail`), "a".repeat(62));
+  assert.equal(nameOf({}, `${"a".repeat(61)}.-tail`), "a".repeat(61));
+});
+
+test("[7.27] the spec's own name before it, and an override before everything", () => {
+  assert.equal(nameOf({ hostname: "other" }), "other");
+  const all = { hostname: "other", subdomain: "sub", setHostnameAsFQDN: true, hostnameOverride: "over.ride" };
+  assert.equal(nameOf(all), "over.ride");
+});
+
+test("[7.27] a whole domain name where asked for, and refused above 64 characters", () => {
+  assert.equal(nameOf({ subdomain: "sub", setHostnameAsFQDN: true }), "web.sub.default.svc.cluster.local");
+  assert.equal(nameOf({ setHostnameAsFQDN: true }), "web", "without a subdomain there is none");
+  const rest = ".sub.default.svc.cluster.local";
+  const fits = "a".repeat(64 - rest.length);
+  assert.equal(nameOf({ hostname: fits, subdomain: "sub", setHostnameAsFQDN: true }), `${fits}${rest}`);
+  assert.match(
+    nameOf({ hostname: `${fits}a`, subdomain: "sub", setHostnameAsFQDN: true }),
+    /^refused: .* is too long \(64 characters is the max, 65 characters requested\)$/,
+  );
+});

@@ -1,0 +1,30 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { instance, sandbox, view } from "../../../test/support/pods.ts";
+import { CONTAINER_NAME_LABEL, POD_UID_LABEL } from "./cri-keys.ts";
+import { listingByPod } from "./runtime-listing.ts";
+
+const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
+
+test("[27.3.9] sandboxes are a pod's by the UID in their name, whatever their labels; containers by their label", () => {
+  const metadata = { name: "p", namespace: "default", uid: "by-hand", attempt: 0 };
+  const bare = sandbox({ id: "bare", metadata, labels: {} });
+  const mislabelled = sandbox({ id: "mislabelled", metadata, labels: { [POD_UID_LABEL]: "another" } });
+  const labels = { [POD_UID_LABEL]: "by-hand", [CONTAINER_NAME_LABEL]: "app" };
+  const listed = listingByPod([bare, mislabelled], [{ ...instance("app", "running"), labels }]);
+  assert.deepEqual([...listed.keys()], ["by-hand"]);
+  assert.deepEqual(ids(listed.get("by-hand")?.sandboxes ?? []), ["bare", "mislabelled"]);
+  assert.deepEqual(ids(listed.get("by-hand")?.containers ?? []), ["app-0"]);
+});
+
+test("[27.3.9] newest first, by the time of making and then by id", () => {
+  const at = (id: string, createdWallNs: bigint) => sandbox({ id, createdWallNs });
+  assert.deepEqual(ids(view([at("b", 1n), at("c", 2n), at("a", 1n)], []).sandboxes), ["c", "a", "b"]);
+});
+
+test("[27.3.9] but an attempt is newer than the one before it, also when the clock was set back between them", () => {
+  const later = { ...sandbox({ attempt: 1 }), createdWallNs: 0n };
+  assert.deepEqual(ids(view([sandbox(), later], []).sandboxes), ["sandbox-1", "sandbox-0"]);
+  const again = { ...instance("app", "running", { restartCount: 1 }), createdWallNs: 0n };
+  assert.deepEqual(ids(view([], [instance("app", "exited"), again]).containers), ["app-1", "app-0"]);
+});

@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { NOW_MS, pod } from "../../../test/support/pods.ts";
+import { apiTime } from "../../base/timestamp.ts";
+import type { AdmittedPod } from "./admitted-pod.ts";
+import { wishOf } from "./wish-of.ts";
+
+const START_MS = NOW_MS - 60_000;
+
+function admitted(activeDeadlineSeconds: number, startTime?: string): AdmittedPod {
+  const object = { ...pod({ activeDeadlineSeconds }), status: startTime === undefined ? {} : { startTime } };
+  const verdict = { kind: "admitted" } as const;
+  return { uid: "u", pod: object, isStatic: false, firstSeenWallMs: START_MS, verdict };
+}
+
+const wish = (one: AdmittedPod | undefined, wallMs = NOW_MS, sourcesReady = true) =>
+  wishOf({ admitted: one, sourcesReady, wasWanted: false, mustWait: false, wallMs });
+
+test("[6.10] a pod that is on its node as long as its deadline allows is ended as failed, and says so", () => {
+  assert.deepEqual(wish(admitted(61)), { kind: "run" });
+  assert.deepEqual(wish(admitted(60)), {
+    kind: "end",
+    why: {
+      kind: "failed",
+      reason: "DeadlineExceeded",
+      message: "Pod was active on the node longer than the specified deadline",
+    },
+  });
+});
+
+test("[6.10] the deadline counts from the start time that was published, over restarts of the agent", () => {
+  const published = apiTime(NOW_MS - 600_000);
+  assert.equal(wish(admitted(500, published))?.kind, "end");
+  assert.equal(wish(admitted(601, published))?.kind, "run");
+});
+
+test("[6.10] a deadline that is set on a running pod counts at once", () => {
+  assert.equal(wish(admitted(3600))?.kind, "run");
+  assert.equal(wish(admitted(5))?.kind, "end");
+});
+
+test("[4.9] of a pod that no source names nothing is wanted before all have spoken, and then its end", () => {
+  assert.equal(wish(undefined, NOW_MS, false), undefined);
+  assert.deepEqual(wish(undefined), { kind: "end", why: { kind: "orphaned" } });
+});
