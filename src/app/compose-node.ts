@@ -35,7 +35,7 @@ export function nodeLoops(wiring: Wiring): readonly Loop[] {
 /** The second stage begins here: the runtime has been ready once, and says which cgroup driver it uses. */
 async function learnCgroupDriver({ ports, options, cells }: Wiring, shutdown: AbortSignal): Promise<void> {
   const { runtimeHealth } = cells;
-  const isReady = () => runtimeHealth.value.kind === "answered" && runtimeHealth.value.lastReadyMs !== undefined;
+  const isReady = () => runtimeHealth.value.kind === "answered" && runtimeHealth.value.readiness !== "unseen";
   try {
     while (!isReady()) await runtimeHealth.changed(runtimeHealth.version, shutdown);
     const parts = { ...ports, log: ports.logOf("resources") };

@@ -34,6 +34,14 @@ export class RuntimeError extends Error {
   }
 }
 
+/**
+ * Whether what was to be made has a name that is taken, by something that can be seen or by nothing: containerd says failedPrecondition, others
+ * only say it in words.
+ */
+export const isNameTaken = (error: unknown): boolean =>
+  isRuntimeError(error, "failedPrecondition", "alreadyExists") ||
+  (isRuntimeError(error) && /reserved/.test(error.message));
+
 export function isRuntimeError(error: unknown, ...codes: readonly RuntimeErrorCode[]): error is RuntimeError {
   return error instanceof RuntimeError && (codes.length === 0 || codes.includes(error.code));
 }

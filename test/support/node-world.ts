@@ -54,14 +54,13 @@ export const runtimeAnswered = (change: Partial<Answered> = {}): Answered => ({
     info: {},
   },
   version: { name: "containerd", version: "v2.2.0", apiVersion: "v1" },
-  lastReadyMs: 0,
+  readiness: "ready",
   troubles: [],
   ...change,
 });
 
 export const nodeSnapshot = (change: Partial<NodeSnapshot> = {}): NodeSnapshot => ({
   nowWallMs: Date.UTC(2026, 0, 1),
-  nowMonotonicMs: 0,
   machine: machineFacts,
   rootBytes: 100_000_000_000n,
   addresses: { kind: "set", addresses: [{ type: "InternalIP", address: "192.0.2.1" }] },

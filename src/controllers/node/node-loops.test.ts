@@ -95,7 +95,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
     podCidr: () => runPodCidr(parts, stop.signal),
   };
   const all = () => Promise.all([loops.ownNode(), loops.register(), loops.status(), loops.lease(), loops.podCidr()]);
-  const answer = () => cells.runtimeHealth.set(runtimeAnswered({ lastReadyMs: clock.monotonicMs() }));
+  const answer = () => cells.runtimeHealth.set(runtimeAnswered());
   /** Time passes with a runtime that goes on answering. */
   const live = async (ms: number) => {
     for (let left = ms; left > 0; left -= 5000) {

@@ -121,9 +121,9 @@ class NodeStatusLoop {
     const { clock, snapshots } = this.#parts;
     const untilMs = clock.monotonicMs() + RUNTIME_DOWN_AFTER_MS;
     const isUnknown = () => {
-      const { runtime, holds, nowMonotonicMs } = snapshots.readiness();
+      const { runtime, holds } = snapshots.readiness();
       if (holds.storage !== undefined || holds.shutdown !== undefined) return false;
-      return [...runtimeTroubles(runtime, nowMonotonicMs), ...networkTroubles(runtime)].length > 0;
+      return [...runtimeTroubles(runtime), ...networkTroubles(runtime)].length > 0;
     };
     while (isReady(this.#known.current()?.status?.conditions) && isUnknown() && clock.monotonicMs() < untilMs) {
       await sleep(clock, FAST_LOOK_MS, shutdown);

@@ -70,8 +70,7 @@ export async function runRegistration(parts: RegisterParts, shutdown: AbortSigna
 
 async function runtimeWell({ runtimeHealth, clock }: RegisterParts, shutdown: AbortSignal): Promise<void> {
   const isWell = () =>
-    runtimeTroubles(runtimeHealth.value, clock.monotonicMs()).length === 0 &&
-    networkTroubles(runtimeHealth.value).length === 0;
+    runtimeTroubles(runtimeHealth.value).length === 0 && networkTroubles(runtimeHealth.value).length === 0;
   using limited = linkSignals(shutdown);
   const cancel = clock.after(RUNTIME_LIMIT_MS, () => limited.abort(new Error("the runtime took too long")));
   try {

@@ -63,9 +63,9 @@ export class SnapshotReader {
   }
 
   /** The part that costs nothing to read. */
-  readiness(): Pick<NodeSnapshot, "runtime" | "nowMonotonicMs" | "holds"> {
-    const { runtimeHealth, nodeHolds, clock } = this.#parts;
-    return { runtime: runtimeHealth.value, holds: nodeHolds.value, nowMonotonicMs: clock.monotonicMs() };
+  readiness(): Pick<NodeSnapshot, "runtime" | "holds"> {
+    const { runtimeHealth, nodeHolds } = this.#parts;
+    return { runtime: runtimeHealth.value, holds: nodeHolds.value };
   }
 
   async #addressFacts(known: Node | undefined, signal: AbortSignal): Promise<AddressFacts> {

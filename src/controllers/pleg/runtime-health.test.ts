@@ -15,15 +15,16 @@ const status = {
 };
 const version = { name: "containerd", version: "2", apiVersion: "v1" };
 
-/** A runtime that is well, and pods that were last listed when the test says. */
+/** A runtime that is well until the test says otherwise, and pods that were last listed when the test says. */
 function world() {
   const clock = new ManualClock();
   const end = new AbortController();
   const runtimeHealth = new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN);
   const seen: { lastListedMs?: number } = {};
+  let answer: (signal: AbortSignal) => Promise<typeof status> = () => Promise.resolve(status);
   const running = watchRuntimeHealth(
     {
-      runtime: { status: () => Promise.resolve(status), version: () => Promise.resolve(version) },
+      runtime: { status: (_options, signal) => answer(signal), version: () => Promise.resolve(version) },
       clock,
       log: keptLog(),
       runtimeHealth,
@@ -34,7 +35,10 @@ function world() {
   return {
     clock,
     seen,
-    troubles: () => runtimeTroubles(runtimeHealth.value, clock.monotonicMs()),
+    troubles: () => runtimeTroubles(runtimeHealth.value),
+    answers: (next: typeof answer) => {
+      answer = next;
+    },
     end: async () => {
       end.abort(new Error("over"));
       await running;
@@ -55,6 +59,37 @@ test("[10.1] three minutes without a finished list make the node not ready, and 
   assert.deepEqual(others, []);
   seen.lastListedMs = clock.monotonicMs();
   await clock.advance(5_000);
+  assert.deepEqual(troubles(), []);
+  await end();
+});
+
+const hang = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+
+for (const [how, silence] of [
+  ["that refuses", () => Promise.reject(new Error("connection refused"))],
+  ["that hangs", hang],
+] as const) {
+  test(`[3.12] a runtime ${how} is down after half a minute without a good answer`, async () => {
+    const { clock, seen, troubles, answers, end } = world();
+    seen.lastListedMs = 0;
+    await clock.advance(4_000);
+    answers(silence);
+    for (let passed = 0; passed < 25; passed += 5) await clock.advance(5_000);
+    assert.deepEqual(troubles(), []);
+    for (let passed = 0; passed < 10; passed += 5) await clock.advance(5_000);
+    assert.deepEqual(troubles(), ["container runtime is down"]);
+    await end();
+  });
+}
+
+test("[3.12] time that the agent itself slept through makes no runtime down", async () => {
+  const { clock, seen, troubles, answers, end } = world();
+  seen.lastListedMs = 0;
+  await clock.advance(4_000);
+  answers(hang);
+  await clock.advance(5_000);
+  await clock.stall(600_000);
   assert.deepEqual(troubles(), []);
   await end();
 });

@@ -1,7 +1,10 @@
-/** Asks the runtime every five seconds how it is, and leaves the answer in `runtimeHealth`, whose only writer it is. */
+/**
+ * Asks the runtime every five seconds how it is, and leaves the answer in `runtimeHealth`, whose only writer it is. Without a good answer for
+ * half a minute it is down, also while a question is still open; time that this process itself slept through says nothing of the runtime.
+ */
+import { AwakeTime } from "../../concurrency/awake-time.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
-import { sleep } from "../../concurrency/sleep.ts";
-import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
+import { RUNTIME_DOWN_AFTER_MS, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { RuntimeVersion } from "../../domain/runtime/runtime-info.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -22,35 +25,83 @@ const EAGER_MS = 200;
 const LISTED_WITHIN_MS = 180_000;
 
 export async function watchRuntimeHealth(options: RuntimeHealthOptions, shutdown: AbortSignal): Promise<void> {
-  const { runtime, clock, log, runtimeHealth } = options;
-  let version: RuntimeVersion | undefined;
-  let lastReadyMs: number | undefined;
+  const { clock, log } = options;
+  const time = new AwakeTime(clock);
+  const watch = new HealthWatch(options, time);
   while (!shutdown.aborted) {
+    const stopJudging = time.every(EVERY_MS, () => watch.judge());
     try {
-      version ??= await runtime.version(shutdown);
-      const status = await runtime.status({ verbose: false }, shutdown);
-      const ready = status.conditions.some(({ type, status: good }) => type === "RuntimeReady" && good);
-      if (ready) lastReadyMs = clock.monotonicMs();
-      runtimeHealth.set({ kind: "answered", status, version, lastReadyMs, troubles: listTroubles(options) });
+      await watch.ask(shutdown);
     } catch (error) {
       if (shutdown.aborted) return;
-      // Another runtime may be there when it comes back.
-      version = undefined;
       log.info(2, "the container runtime does not answer", { error: String(error) });
-      // Written again all the same: how long ago the last good answer was is part of what readers see.
-      runtimeHealth.set({ ...runtimeHealth.value, troubles: listTroubles(options) });
+    } finally {
+      stopJudging();
     }
-    const waitsFor = lastReadyMs === undefined || options.lastListedMs() === undefined;
-    await sleep(clock, waitsFor ? EAGER_MS : EVERY_MS, shutdown).catch(() => undefined);
+    watch.judge();
+    await time.sleep(watch.isSettled ? EVERY_MS : EAGER_MS, shutdown).catch(() => undefined);
   }
 }
 
-function listTroubles({ clock, lastListedMs }: RuntimeHealthOptions): readonly string[] {
-  const last = lastListedMs();
-  if (last === undefined) return ["PLEG is not healthy: pleg has yet to be successful"];
-  const agoMs = clock.monotonicMs() - last;
-  if (agoMs <= LISTED_WITHIN_MS) return [];
-  return [`PLEG is not healthy: pleg was last seen active ${formatSeconds(agoMs)} ago; threshold is 3m0s`];
+class HealthWatch {
+  readonly #options: RuntimeHealthOptions;
+  readonly #time: AwakeTime;
+  #version: RuntimeVersion | undefined;
+  #health: RuntimeHealth;
+  /** In awake time, as is the next. */
+  #lastReadyMs: number | undefined;
+  #listed: { readonly monotonicMs: number; readonly awakeMs: number } | undefined;
+
+  constructor(options: RuntimeHealthOptions, time: AwakeTime) {
+    this.#options = options;
+    this.#time = time;
+    this.#health = options.runtimeHealth.value;
+  }
+
+  /** Whether all that the node waits for has come once. */
+  get isSettled(): boolean {
+    return this.#lastReadyMs !== undefined && this.#options.lastListedMs() !== undefined;
+  }
+
+  async ask(signal: AbortSignal): Promise<void> {
+    const { runtime } = this.#options;
+    try {
+      this.#version ??= await runtime.version(signal);
+      const status = await runtime.status({ verbose: false }, signal);
+      const ready = status.conditions.some(({ type, status: good }) => type === "RuntimeReady" && good);
+      if (ready) this.#lastReadyMs = this.#time.nowMs();
+      this.#health = { kind: "answered", status, version: this.#version, readiness: this.#readiness(), troubles: [] };
+    } catch (error) {
+      // Another runtime may be there when it comes back.
+      this.#version = undefined;
+      throw error;
+    }
+  }
+
+  judge(): void {
+    const troubles = this.#listTroubles();
+    const health = this.#health;
+    const { runtimeHealth } = this.#options;
+    if (health.kind === "unknown") runtimeHealth.set({ ...health, troubles });
+    else runtimeHealth.set({ ...health, readiness: this.#readiness(), troubles });
+  }
+
+  #readiness(): "unseen" | "ready" | "down" {
+    if (this.#lastReadyMs === undefined) return "unseen";
+    return this.#time.nowMs() - this.#lastReadyMs >= RUNTIME_DOWN_AFTER_MS ? "down" : "ready";
+  }
+
+  #listTroubles(): readonly string[] {
+    const { clock, lastListedMs } = this.#options;
+    const monotonicMs = lastListedMs();
+    if (monotonicMs === undefined) return ["PLEG is not healthy: pleg has yet to be successful"];
+    if (this.#listed?.monotonicMs !== monotonicMs) {
+      this.#listed = { monotonicMs, awakeMs: this.#time.nowMs() - (clock.monotonicMs() - monotonicMs) };
+    }
+    const agoMs = this.#time.nowMs() - this.#listed.awakeMs;
+    if (agoMs <= LISTED_WITHIN_MS) return [];
+    return [`PLEG is not healthy: pleg was last seen active ${formatSeconds(agoMs)} ago; threshold is 3m0s`];
+  }
 }
 
 const formatSeconds = (ms: number) => `${Math.floor(ms / 60_000)}m${((ms % 60_000) / 1000).toFixed(3)}s`;

@@ -9,11 +9,11 @@ import { nextBackoff } from "../../domain/pod/restart-backoff.ts";
 import { type MadeParts, newestOf } from "../../domain/pod/runtime-view.ts";
 import { sandboxConfig } from "../../domain/pod/sandbox-config.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
-import { isRuntimeError } from "../../ports/runtime-error.ts";
+import { isNameTaken } from "../../ports/runtime-error.ts";
 import type { PodState } from "./pod-state.ts";
 import { backoffKey } from "./snapshot.ts";
 import { startContainer, startCreated, teller } from "./start-container.ts";
-import { StartFailure } from "./start-failure.ts";
+import { NAME_TAKEN_RETRY_MS, StartFailure } from "./start-failure.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export type Execution =
@@ -162,11 +162,12 @@ async function createSandbox(
     const config = await configOfSandbox(pod, attempt, context);
     return await context.ports.runtime.runSandbox(config, "", signal);
   } catch (error) {
-    // The name may be taken from now on, by a sandbox or by nothing that can be seen.
-    if (isRuntimeError(error)) context.state.sandboxFloor = attempt + 1;
     signal.throwIfAborted();
     tellPod(pod, context, "FailedCreatePodSandBox", `Failed to create pod sandbox: ${messageOf(error)}`);
-    throw error;
+    if (!isNameTaken(error)) throw error;
+    // By a sandbox or by nothing that can be seen: only the next name helps.
+    context.state.sandboxFloor = attempt + 1;
+    throw new StartFailure("CreatePodSandboxError", messageOf(error), NAME_TAKEN_RETRY_MS);
   }
 }
 

@@ -6,10 +6,10 @@ import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { containerConfig } from "../../domain/pod/container-config.ts";
 import { containerLogPath, logLinkName, podFolder, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
-import { isRuntimeError, RuntimeError } from "../../ports/runtime-error.ts";
+import { isNameTaken, RuntimeError } from "../../ports/runtime-error.ts";
 import { ensureImage, type PresentImage } from "./ensure-image.ts";
 import type { PodState } from "./pod-state.ts";
-import { StartFailure } from "./start-failure.ts";
+import { NAME_TAKEN_RETRY_MS, StartFailure } from "./start-failure.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export interface ContainerStart {
@@ -42,9 +42,10 @@ export async function startContainer(
   try {
     id = await ports.runtime.createContainer(sandboxId, config, sandboxConfig, signal);
   } catch (error) {
-    // The name may be taken from now on, by a container or by nothing that can be seen.
-    if (isRuntimeError(error)) state.restartFloor.set(container.name, restartCount + 1);
-    throw failure(error, "CreateContainerError", tell, signal);
+    // Once a name is taken, by a container or by nothing that can be seen, only the next one helps.
+    const taken = isNameTaken(error);
+    if (taken) state.restartFloor.set(container.name, restartCount + 1);
+    throw failure(error, "CreateContainerError", tell, signal, taken ? NAME_TAKEN_RETRY_MS : undefined);
   }
   tell("Normal", "Created", "Container created");
   await startCreated({ pod, container, id, restartCount }, ports, settings, signal);
@@ -131,11 +132,12 @@ function failure(
   reason: string,
   tell: (type: "Warning", reason: string, message: string) => void,
   signal: AbortSignal,
+  retryMs?: number,
 ): unknown {
   signal.throwIfAborted();
   if (!(error instanceof RuntimeError)) return error;
   tell("Warning", "Failed", `Error: ${error.message}`);
-  return new StartFailure(reason, error.message);
+  return new StartFailure(reason, error.message, retryMs);
 }
 
 export function teller(pod: Pod, container: Container, { events }: Pick<PodWorkerPorts, "events">) {

@@ -1,3 +1,6 @@
+/** The next name is tried soon: nothing is to be waited for. */
+export const NAME_TAKEN_RETRY_MS = 1_000;
+
 /** A container could not be started, with the reason its status shows. `retryMs`: no use in trying before. */
 export class StartFailure extends Error {
   override readonly name = "StartFailure";

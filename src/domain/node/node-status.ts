@@ -35,7 +35,6 @@ export interface NodeOptions extends AddressOptions, CapacityOptions, AgentIdent
 /** The world, read once. */
 export interface NodeSnapshot {
   readonly nowWallMs: number;
-  readonly nowMonotonicMs: number;
   /** Undefined while it cannot be read. */
   readonly machine: (MachineSize & MachineIdentity) | undefined;
   readonly rootBytes: bigint | undefined;
@@ -117,14 +116,14 @@ const rebooted = (nodeName: string, bootId: string): NodeEvent => ({
 
 /** In the order in which the Ready condition tells them; none when the node is ready. */
 export function notReadyReasons(
-  { runtime, nowMonotonicMs, holds }: Pick<NodeSnapshot, "runtime" | "nowMonotonicMs" | "holds">,
+  { runtime, holds }: Pick<NodeSnapshot, "runtime" | "holds">,
   capacity: ResourceAmounts,
   localStorage: boolean,
 ): readonly string[] {
   const needed = ["cpu", "memory", "pods", ...(localStorage ? ["ephemeral-storage"] : [])];
   const missing = needed.filter((name) => capacity[name] === undefined);
   return [
-    ...runtimeTroubles(runtime, nowMonotonicMs),
+    ...runtimeTroubles(runtime),
     ...networkTroubles(runtime),
     ...[holds.storage, holds.shutdown].filter((hold) => hold !== undefined),
     ...(missing.length === 0 ? [] : [`missing node capacity for resources: ${missing.join(", ")}`]),

@@ -9,8 +9,8 @@ export type RuntimeHealth =
       /** Of the newest answer. */
       readonly status: RuntimeStatus;
       readonly version: RuntimeVersion;
-      /** Monotonic, of the newest answer that said it was ready. */
-      readonly lastReadyMs: number | undefined;
+      /** What its answers so far come to: it has never said it was ready, it did lately, or not for too long. */
+      readonly readiness: "unseen" | "ready" | "down";
       /** What else is wrong, in whole sentences: `PLEG is not healthy: ...`. */
       readonly troubles: readonly string[];
     };
@@ -21,11 +21,11 @@ export const RUNTIME_UNKNOWN: RuntimeHealth = { kind: "unknown", troubles: [] };
 /** So long without a good answer, and the runtime counts as down. */
 export const RUNTIME_DOWN_AFTER_MS = 30_000;
 
-export function runtimeTroubles(health: RuntimeHealth, nowMs: number): readonly string[] {
+export function runtimeTroubles(health: RuntimeHealth): readonly string[] {
   const troubles: string[] = [];
-  const lastReadyMs = health.kind === "answered" ? health.lastReadyMs : undefined;
-  if (lastReadyMs === undefined) troubles.push("container runtime status check may not have completed yet");
-  else if (nowMs - lastReadyMs >= RUNTIME_DOWN_AFTER_MS) troubles.push("container runtime is down");
+  const readiness = health.kind === "answered" ? health.readiness : "unseen";
+  if (readiness === "unseen") troubles.push("container runtime status check may not have completed yet");
+  if (readiness === "down") troubles.push("container runtime is down");
   troubles.push(...health.troubles);
   if (health.kind === "answered")
     troubles.push(...conditionTrouble(health.status, "RuntimeReady", "container runtime"));
