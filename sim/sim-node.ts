@@ -92,7 +92,7 @@ export class SimNode {
   readonly #around: NodeSurroundings;
   #lives = 0;
   #running: Running | undefined;
-  #failure: unknown;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(name: string, around: NodeSurroundings) {
     const { clock, random, trace, registry, behaviourOf } = around;
@@ -122,7 +122,7 @@ export class SimNode {
   }
 
   /** With what the last agent ended by itself: a bug of the agent's. */
-  get failure(): unknown {
+  get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
   }
 
@@ -136,7 +136,7 @@ export class SimNode {
     const ended = agent.run(shutdown.signal).then(
       () => this.#agentEnded(life, "the agent has ended"),
       (error: unknown) => {
-        this.#failure = error;
+        this.#failure = { error };
         this.#agentEnded(life, `the agent failed: ${String(error)}`);
       },
     );

@@ -90,7 +90,11 @@ function clusterLoops({ ports, options, cells, events }: Wiring): readonly Loop[
   const node = nodeOptions(options);
   const nodeName = node.name;
   const snapshots = new SnapshotReader({ ...ports, ...cells, log, rootFolder: options.folders.root, options: node });
-  const onRepeatedFailure = () => log.info(1, "Heartbeats fail; the connection finds out by itself whether it is dead");
+  // Heartbeats are the canary of all three: what hangs between us and the server hangs for each.
+  const onRepeatedFailure = () => {
+    log.info(1, "Heartbeats fail repeatedly; new requests go over new connections");
+    for (const client of [api.main, api.heartbeats, api.events]) client.renewConnections();
+  };
   const common = { ...ports, ...cells, events, log, snapshots, options: node };
   return [
     (shutdown) => runOwnNode({ ...common, api: api.main, nodeName }, shutdown),

@@ -20,7 +20,7 @@ import { compose, type KubeletPorts } from "./compose.ts";
 import type { ProcessLog } from "./logging/log.ts";
 import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
 import { readKubeconfig } from "./options/kubeconfig.ts";
-import { KUBERNETES_VERSION } from "./version.ts";
+import { USER_AGENT } from "./version.ts";
 
 const FOLDER_MODE = 0o750;
 
@@ -123,8 +123,6 @@ function apiClients(settings: Extract<ApiSettings, { kind: "cluster" }>) {
   });
   return { main, events, heartbeats };
 }
-
-const USER_AGENT = `kubelet/${KUBERNETES_VERSION} (linux/amd64) deckhand`;
 
 /** The mounts are read when the driver is known, not before: a machine may still be coming up. */
 function cgroupsOf(options: CompiledOptions): NodeCgroups {

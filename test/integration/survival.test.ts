@@ -75,6 +75,16 @@ describe("the agent comes and goes", () => {
     });
   }
 
+  test("[1.14] it speaks to the API server as a kubelet does, over a connection each for pods, heartbeats and events", async () => {
+    const agents = (await auditOf(world.cluster, NODE_USER)).map(({ userAgent }) => userAgent);
+    assert.deepEqual([...new Set(agents)], ["kubelet/v1.36.4 (linux/amd64) kubernetes/deckhand"]);
+    const { port } = new URL(world.cluster.api.url);
+    const far = `:${Number(port).toString(16).toUpperCase().padStart(4, "0")}`;
+    const table = await readFile(`/proc/${world.cluster.component(AGENT).pid}/net/tcp`, "utf8");
+    const established = table.split("\n").map((line) => line.trim().split(/\s+/));
+    assert.equal(established.filter(([, , to, state]) => to?.endsWith(far) && state === "01").length, 3, table);
+  });
+
   test("[6.7] a pod whose object went by force while the agent was away is ended, and no other", async () => {
     const agent = world.cluster.component(AGENT);
     await agent.end();

@@ -21,6 +21,29 @@ void test("[1.12] without --kubeconfig there is no API server", () => {
   assert.deepEqual([api.kubeconfigPath, api.requestsPerSecond, api.heartbeatLimitMs], ["/k", 50, 40_000]);
 });
 
+void test("[1.14] each client has its rate and its patience: heartbeats that of the status or the lease, the shorter", () => {
+  const apiOf = (...args: readonly string[]) => optionsOf("--kubeconfig=/k", ...args).api;
+  const usual = {
+    kind: "cluster",
+    kubeconfigPath: "/k",
+    requestsPerSecond: 50,
+    burst: 100,
+    eventsPerSecond: 50,
+    eventBurst: 100,
+    heartbeatLimitMs: 10_000,
+  };
+  assert.deepEqual(apiOf(), usual);
+  assert.deepEqual(apiOf("--node-status-update-frequency=1m"), { ...usual, heartbeatLimitMs: 40_000 });
+  assert.deepEqual(apiOf("--kube-api-qps=7", "--kube-api-burst=8", "--event-qps=9", "--event-burst=11"), {
+    ...usual,
+    requestsPerSecond: 7,
+    burst: 8,
+    eventsPerSecond: 9,
+    eventBurst: 11,
+  });
+  assert.deepEqual(apiOf("--kube-api-qps=0"), { ...usual, requestsPerSecond: 5 }, "as client-go reads a zero");
+});
+
 void test("[1.2] --cloud-provider is external or nothing", () => {
   assert.equal(optionsOf("--cloud-provider=external").node.externalCloud, true);
   assert.match(

@@ -133,6 +133,9 @@ function nodeIps(text: string): readonly string[] {
   return ips;
 }
 
+/** client-go takes a rate of zero for one that nobody gave. */
+const UNSAID_REQUESTS_PER_SECOND = 5;
+
 function apiOf(config: Configuration, agent: AgentSettings): ApiSettings {
   const kubeconfigPath = agent.text("kubeconfig");
   if (kubeconfigPath === "") return { kind: "standalone" };
@@ -140,7 +143,7 @@ function apiOf(config: Configuration, agent: AgentSettings): ApiSettings {
   return {
     kind: "cluster",
     kubeconfigPath: resolve(kubeconfigPath),
-    requestsPerSecond: config.kubeAPIQPS,
+    requestsPerSecond: config.kubeAPIQPS === 0 ? UNSAID_REQUESTS_PER_SECOND : config.kubeAPIQPS,
     burst: config.kubeAPIBurst,
     eventsPerSecond: config.eventRecordQPS,
     eventBurst: config.eventBurst,

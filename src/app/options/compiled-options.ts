@@ -62,7 +62,6 @@ export type ApiSettings =
   | {
       readonly kind: "cluster";
       readonly kubeconfigPath: string;
-      /** Zero or less: no limit. */
       readonly requestsPerSecond: number;
       readonly burst: number;
       readonly eventsPerSecond: number;
