@@ -40,7 +40,7 @@ test("[1.14] heartbeats that fail repeatedly renew the connections of every clie
 
 for (const failure of [new Error("a bug"), "a text", undefined, null]) {
   test(`an agent that ends with ${String(failure)} is told of`, async () => {
-    const agent = () => ({ run: () => Promise.reject(failure as unknown) });
+    const agent = () => ({ run: () => Promise.reject(failure) });
     const { wrong } = await play({ name: "nothing", steps: [], lastsMs: 1000, wrong: () => [] }, { agent });
     assert.deepEqual(wrong, [`the agent ended by itself: ${String(failure)}`]);
   });
