@@ -60,7 +60,7 @@ const FILE_CALLS: readonly (keyof HostFiles)[] = [
   "removeFolder",
   "removeTree",
 ];
-const CGROUP_CALLS: readonly (keyof Cgroups)[] = ["exists", "apply", "children", "processes", "destroy"];
+const CGROUP_CALLS: readonly (keyof Cgroups)[] = ["exists", "apply", "children", "memory", "processes", "destroy"];
 const MACHINE_CALLS: readonly (keyof Machine)[] = [
   "facts",
   "memoryWorkingSetBytes",

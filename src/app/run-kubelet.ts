@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
+import type { Log } from "../ports/log.ts";
 import { logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
 import { createCgroups } from "../wire/cgroupfs/cgroups.ts";
 import { parseHierarchies } from "../wire/cgroupfs/hierarchies.ts";
@@ -10,6 +11,7 @@ import { hostTree } from "../wire/cgroupfs/tree.ts";
 import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";
+import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { type ProcessLock, takeProcessLock } from "../wire/host/process-lock.ts";
 import { hostRandom } from "../wire/host/random.ts";
 import { createKubeApi, type KubeApi } from "../wire/kube-api/client.ts";
@@ -34,6 +36,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, onSignal);
   if (process.getuid?.() !== 0)
     log.info(0, "Kubelet running with insufficient permissions", { uid: process.getuid?.() });
+  guardAgainstOom(options.cgroups.oomScoreAdj, log);
   const adapters = makeAdapters(options, processLog);
   let lock: ProcessLock | undefined;
   try {
@@ -59,6 +62,15 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     await adapters.close();
   }
 };
+
+/** A kernel short of memory takes pods before the agent that could end them in order. Without the right to ask for it, it runs all the same. */
+function guardAgainstOom(score: number, log: Log): void {
+  try {
+    setOwnOomScore(score);
+  } catch (error) {
+    log.info(0, "Failed to ApplyOOMScoreAdj", { err: error instanceof Error ? error.message : String(error) });
+  }
+}
 
 /** What the kubelet owns on disk, there before anything else. */
 async function makeFolders({ folders }: CompiledOptions, { files }: KubeletPorts): Promise<void> {

@@ -135,7 +135,9 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     runPressure(
       {
         ...parts,
+        cgroups: new LatestCell(undefined),
         options: {
+          enforcesPods: false,
           rootFolder: parts.rootFolder,
           imageFolderEveryMs: 300_000,
           thresholds: parseThresholds(evictionHard),

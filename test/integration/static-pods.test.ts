@@ -218,9 +218,16 @@ describe("static pods on a node of ours", () => {
     nothingDoubledOrLost();
   });
 
-  test("[1.12] without a kubeconfig static pods run, and nothing is said to any API server", async () => {
+  test("[1.12] [14.7] without a kubeconfig static pods run, nothing is said to any API server, and the operator's range and score count", async () => {
     const mortal = staticUid(await world.ready("mortal"));
-    await world.cluster.changeAgent(NODE, "deckhand", { standalone: true });
+    // Not every machine lets a process be spared; every one lets it go first.
+    const configuration = { podCIDR: "198.18.250.0/24", oomScoreAdj: 321 };
+    await world.cluster.changeAgent(NODE, "deckhand", { standalone: true, configuration });
+    const agent = world.cluster.component(`kubelet@${NODE}`);
+    assert.equal((await readFile(`/proc/${agent.pid}/oom_score_adj`, "utf8")).trim(), "321");
+    await waitUntil("the range to be handed on", 10_000, async () =>
+      /Updating Pod CIDR.*198\.18\.250\.0\/24/.test(await readFile(agent.logFile, "utf8")),
+    );
     const said = (await auditOf(world.cluster, NODE_USER)).length;
     await world.put("alone.yaml", staticManifest("alone", 1, { uid: "0a1b2c3d-0000-4000-8000-000000000001" }));
     await runs("0a1b2c3d-0000-4000-8000-000000000001");

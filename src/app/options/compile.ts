@@ -113,6 +113,7 @@ function nodeOf({ config, agent, machine }: Compilable): NodeSettings {
     leaseDurationSeconds: config.nodeLeaseDurationSeconds,
     imagesMax: config.nodeStatusMaxImages,
     localStorage: config.localStorageCapacityIsolation,
+    controllerAttach: config.enableControllerAttachDetach,
   };
 }
 
