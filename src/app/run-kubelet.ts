@@ -22,6 +22,7 @@ import { compose, type KubeletPorts } from "./compose.ts";
 import type { ProcessLog } from "./logging/log.ts";
 import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
 import { readKubeconfig } from "./options/kubeconfig.ts";
+import { tellSetupFailure } from "./setup-failure.ts";
 import { USER_AGENT } from "./version.ts";
 
 const FOLDER_MODE = 0o750;
@@ -40,7 +41,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   const adapters = makeAdapters(options, processLog);
   let lock: ProcessLock | undefined;
   try {
-    await makeFolders(options, adapters.ports);
+    await setUp(options, adapters.ports);
     lock = await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal);
     const kubelet = compose(adapters.ports, options);
     const checks = [
@@ -69,6 +70,15 @@ function guardAgainstOom(score: number, log: Log): void {
     setOwnOomScore(score);
   } catch (error) {
     log.info(0, "Failed to ApplyOOMScoreAdj", { err: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+async function setUp(options: CompiledOptions, ports: KubeletPorts): Promise<void> {
+  try {
+    await makeFolders(options, ports);
+  } catch (error) {
+    await tellSetupFailure(ports, options.node.name, error);
+    throw error;
   }
 }
 

@@ -137,6 +137,14 @@ void test("[1.27] a process that is not root is told so, and goes on", () => {
   assert.equal(load([]).notices.permissionFault, undefined);
 });
 
+void test("[1.8] the image service is where the runtime is, unless it is said to be elsewhere", () => {
+  const runtimeOf = (...args: readonly string[]) => optionsOf(...args).runtime;
+  const usual = "unix:///run/containerd/containerd.sock";
+  assert.deepEqual([runtimeOf().endpoint, runtimeOf().imageEndpoint], [usual, usual]);
+  assert.equal(runtimeOf("--container-runtime-endpoint=unix:///a").imageEndpoint, "unix:///a");
+  assert.equal(runtimeOf("--image-service-endpoint=unix:///b").imageEndpoint, "unix:///b");
+});
+
 void test("[1.28] --experimental-allocatable-ignore-eviction leaves the thresholds out of allocatable", () => {
   assert.equal(optionsOf("--experimental-allocatable-ignore-eviction").eviction.outOfAllocatable, false);
   assert.equal(optionsOf().eviction.outOfAllocatable, true);
