@@ -145,6 +145,11 @@ void test("[1.8] the image service is where the runtime is, unless it is said to
   assert.equal(runtimeOf("--image-service-endpoint=unix:///b").imageEndpoint, "unix:///b");
 });
 
+void test("[14.7] the kubelet itself is among the last to be killed for memory, unless the operator says otherwise", () => {
+  assert.equal(optionsOf().cgroups.oomScoreAdj, -999);
+  assert.equal(optionsOf("--oom-score-adj=-500").cgroups.oomScoreAdj, -500);
+});
+
 void test("[1.28] --experimental-allocatable-ignore-eviction leaves the thresholds out of allocatable", () => {
   assert.equal(optionsOf("--experimental-allocatable-ignore-eviction").eviction.outOfAllocatable, false);
   assert.equal(optionsOf().eviction.outOfAllocatable, true);
