@@ -13,7 +13,8 @@ import { FLAGS } from "../../src/app/options/flag-table.ts";
 import { buildParts } from "../cluster/parts.ts";
 
 const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
-const LIMIT_MS = 5000;
+/** Far above what either needs: a busy machine is not a kubelet that hangs. */
+const LIMIT_MS = 30_000;
 
 interface Outcome {
   readonly exitCode: number | null;
