@@ -48,7 +48,10 @@ describe("the agent comes and goes", () => {
     await agent.restart();
     await world.settled();
     const startedMs = performance.now();
-    await agent.end();
+    await agent.end().catch(async (error: unknown) => {
+      const lastWords = (await agentLog()).split("\n").slice(-30).join("\n");
+      throw new Error(`it does not end; its last words:\n${lastWords}`, { cause: error });
+    });
     const tookMs = performance.now() - startedMs;
     t.diagnostic(`ended after ${Math.round(tookMs)} ms`);
     assert.ok(tookMs <= END_MS_MAX, `${tookMs} ms`);
