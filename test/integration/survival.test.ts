@@ -92,9 +92,15 @@ describe("the agent comes and goes", () => {
     assert.deepEqual([...new Set(agents)], ["kubelet/v1.36.4 (linux/amd64) kubernetes/deckhand"]);
     const { port } = new URL(world.cluster.api.url);
     const far = `:${Number(port).toString(16).toUpperCase().padStart(4, "0")}`;
-    const table = await readFile(`/proc/${world.cluster.component(AGENT).pid}/net/tcp`, "utf8");
-    const established = table.split("\n").map((line) => line.trim().split(/\s+/));
-    assert.equal(established.filter(([, , to, state]) => to?.endsWith(far) && state === "01").length, 3, table);
+    const established = async () => {
+      const table = await readFile(`/proc/${world.cluster.component(AGENT).pid}/net/tcp`, "utf8");
+      const sockets = table.split("\n").map((line) => line.trim().split(/\s+/));
+      return sockets.filter(([, , to, state]) => to?.endsWith(far) && state === "01").length;
+    };
+    // That of events is made with the next event.
+    await world.create();
+    await world.settled();
+    await waitUntil("three connections", 10_000, async () => (await established()) === 3);
   });
 
   test("[1.19] [1.25] its health can be asked on the node itself, check by check, and a taken port stops nothing", async () => {
