@@ -97,10 +97,10 @@ describe("the agent comes and goes", () => {
       const sockets = table.split("\n").map((line) => line.trim().split(/\s+/));
       return sockets.filter(([, , to, state]) => to?.endsWith(far) && state === "01").length;
     };
-    // That of events is made with the next event.
+    // That of events is made with the next event; one that was renewed stays beside the new one while a watch is open on it.
     await world.create();
     await world.settled();
-    await waitUntil("three connections", 10_000, async () => (await established()) === 3);
+    await waitUntil("three connections at least", 10_000, async () => (await established()) >= 3);
   });
 
   test("[1.19] [1.25] its health can be asked on the node itself, check by check, and a taken port stops nothing", async () => {
