@@ -81,7 +81,7 @@ export async function measure(load: Load, lastsMs: number): Promise<Cost> {
   }
   await world.advance(endMs - world.clock.monotonicMs());
   const failure = world.nodes.get(NODE)?.failure;
-  if (failure !== undefined) throw new Error("the agent ended by itself", { cause: failure });
+  if (failure !== undefined) throw new Error("the agent ended by itself", { cause: failure.error });
   return { calls, watchesOpen: world.api.watchCount, lifecycles };
 }
 

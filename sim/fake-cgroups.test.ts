@@ -16,6 +16,7 @@ cgroupsContract("the fake keeps the contract of Cgroups", () => {
       cgroups.place(lastPid, name);
       return Promise.resolve(lastPid);
     },
+    fill: (name, bytes) => Promise.resolve(cgroups.fill(name, bytes)),
     isAlive: (pid) => Promise.resolve(alive.has(pid)),
     close: () => Promise.resolve(),
   });

@@ -2,7 +2,7 @@
 import { assert } from "../src/base/assert.ts";
 import { cgroupPath } from "../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../src/domain/resources/cgroup-values.ts";
-import type { Cgroups } from "../src/ports/cgroups.ts";
+import type { CgroupMemory, Cgroups } from "../src/ports/cgroups.ts";
 
 interface Group {
   readonly values: CgroupValues;
@@ -22,6 +22,7 @@ export class FakeCgroups implements Cgroups {
   readonly #root: CgroupName;
   readonly #onKill: (pid: number) => void;
   readonly #groups = new Map<string, Group>();
+  readonly #memoryInUse = new Map<string, bigint>();
 
   constructor({ version = 2, root = [], onKill = () => {} }: FakeCgroupsOptions = {}) {
     this.version = version;
@@ -60,6 +61,15 @@ export class FakeCgroups implements Cgroups {
     return Promise.resolve(below.map((path) => path[depth] ?? "").sort());
   }
 
+  memory(name: CgroupName): Promise<CgroupMemory | undefined> {
+    if (!this.#groups.has(name.join("/"))) return Promise.resolve(undefined);
+    const { memoryLimitBytes = -1n } = this.#group(name).values;
+    const workingSetBytes = [name, ...this.#below(name)]
+      .map((group) => this.#memoryInUse.get(group.join("/")) ?? 0n)
+      .reduce((sum, bytes) => sum + bytes, 0n);
+    return Promise.resolve({ workingSetBytes, limitBytes: memoryLimitBytes < 0n ? undefined : memoryLimitBytes });
+  }
+
   processes(name: CgroupName): Promise<readonly number[]> {
     const groups = this.#groups.has(name.join("/")) ? [name, ...this.#below(name)] : [];
     const pids = groups.flatMap((group) => [...this.#group(group).pids]);
@@ -70,13 +80,22 @@ export class FakeCgroups implements Cgroups {
     assert(name.length > 0, "the group everything is in is not ours to remove");
     signal.throwIfAborted();
     for (const pid of await this.processes(name)) this.#onKill(pid);
-    for (const group of [name, ...this.#below(name)]) this.#groups.delete(group.join("/"));
+    for (const group of [name, ...this.#below(name)]) {
+      this.#memoryInUse.delete(group.join("/"));
+      this.#groups.delete(group.join("/"));
+    }
   }
 
   /** For the world around: a process starts in, or moves to, a group that is there. */
   place(pid: number, name: CgroupName): void {
     for (const group of this.#groups.values()) group.pids.delete(pid);
     this.#group(name).pids.add(pid);
+  }
+
+  /** For the world around: what runs in the group itself takes so much memory. */
+  fill(name: CgroupName, bytes: bigint): void {
+    this.#group(name);
+    this.#memoryInUse.set(name.join("/"), bytes);
   }
 
   /** For the world around: a process ended by itself. */

@@ -60,7 +60,7 @@ const FILE_CALLS: readonly (keyof HostFiles)[] = [
   "removeFolder",
   "removeTree",
 ];
-const CGROUP_CALLS: readonly (keyof Cgroups)[] = ["exists", "apply", "children", "processes", "destroy"];
+const CGROUP_CALLS: readonly (keyof Cgroups)[] = ["exists", "apply", "children", "memory", "processes", "destroy"];
 const MACHINE_CALLS: readonly (keyof Machine)[] = [
   "facts",
   "memoryWorkingSetBytes",
@@ -92,7 +92,7 @@ export class SimNode {
   readonly #around: NodeSurroundings;
   #lives = 0;
   #running: Running | undefined;
-  #failure: unknown;
+  #failure: { readonly error: unknown } | undefined;
 
   constructor(name: string, around: NodeSurroundings) {
     const { clock, random, trace, registry, behaviourOf } = around;
@@ -122,7 +122,7 @@ export class SimNode {
   }
 
   /** With what the last agent ended by itself: a bug of the agent's. */
-  get failure(): unknown {
+  get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
   }
 
@@ -136,7 +136,7 @@ export class SimNode {
     const ended = agent.run(shutdown.signal).then(
       () => this.#agentEnded(life, "the agent has ended"),
       (error: unknown) => {
-        this.#failure = error;
+        this.#failure = { error };
         this.#agentEnded(life, `the agent failed: ${String(error)}`);
       },
     );

@@ -34,7 +34,8 @@ interface Caller {
 
 export function apiPort(parts: ApiParts, life: Life, who: Identity, limitMs = REQUEST_LIMIT_MS): ApiServer {
   const caller: Caller = { parts, life, who, limitMs };
-  return { ...readPort(caller), ...writePort(caller) };
+  // No call hangs on a connection here, so there is none to renew.
+  return { ...readPort(caller), ...writePort(caller), renewConnections: () => {} };
 }
 
 function readPort(caller: Caller): Pick<ApiServer, "get" | "list" | "watch"> {

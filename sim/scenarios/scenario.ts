@@ -81,7 +81,7 @@ export async function play(
   }
   await passUntil(stage, scenario.lastsMs);
   const { failure } = node;
-  const ended = failure instanceof Error ? [`the agent ended by itself: ${failure.message}`] : [];
+  const ended = failure === undefined ? [] : [`the agent ended by itself: ${String(failure.error)}`];
   return {
     violations: stage.oracle.violations,
     wrong: [...scenario.wrong(stage), ...ended],

@@ -7,7 +7,7 @@ import { runPressure } from "../controllers/eviction/pressure.ts";
 import { runImageList } from "../controllers/images/image-list.ts";
 import { runLease } from "../controllers/node/lease.ts";
 import { runNodeStatus } from "../controllers/node/node-status.ts";
-import { runPodCidr } from "../controllers/node/pod-cidr.ts";
+import { givePodCidr, runPodCidr } from "../controllers/node/pod-cidr.ts";
 import { runRegistration } from "../controllers/node/register.ts";
 import { SnapshotReader } from "../controllers/node/snapshot.ts";
 import { settleCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
@@ -28,7 +28,7 @@ export function nodeLoops(wiring: Wiring): readonly Loop[] {
     (shutdown) => resourcesOf(wiring).run(shutdown),
     (shutdown) => runPressure(pressureParts(wiring), shutdown),
     (shutdown) => runImageList({ ...wiring.ports, ...wiring.cells, log: wiring.ports.logOf("images") }, shutdown),
-    ...clusterLoops(wiring),
+    ...(wiring.ports.api === undefined ? standaloneLoops(wiring) : clusterLoops(wiring, wiring.ports.api)),
   ];
 }
 
@@ -74,6 +74,7 @@ function pressureParts({ ports, options, cells }: Wiring): Parameters<typeof run
       rootFolder: options.folders.root,
       imageFolderEveryMs: 600_000,
       thresholds: options.eviction.hard.filter(isMeasured),
+      enforcesPods: options.cgroups.enforced.has("pods"),
       holdMs: options.eviction.conditionHoldMs,
     },
   };
@@ -83,14 +84,23 @@ function pressureParts({ ports, options, cells }: Wiring): Parameters<typeof run
 const isMeasured = (threshold: HardThreshold): threshold is HardThreshold & Threshold =>
   threshold.signal !== "containerfs.available" && threshold.signal !== "containerfs.inodesFree";
 
-function clusterLoops({ ports, options, cells, events }: Wiring): readonly Loop[] {
-  const { api } = ports;
-  if (api === undefined) return [];
+const standaloneLoops = ({ ports, options }: Wiring): readonly Loop[] => [
+  (shutdown) => givePodCidr(options.node.podCidr, { ...ports, log: ports.logOf("node") }, shutdown),
+];
+
+function clusterLoops(
+  { ports, options, cells, events }: Wiring,
+  api: NonNullable<Wiring["ports"]["api"]>,
+): readonly Loop[] {
   const log = ports.logOf("node");
   const node = nodeOptions(options);
   const nodeName = node.name;
   const snapshots = new SnapshotReader({ ...ports, ...cells, log, rootFolder: options.folders.root, options: node });
-  const onRepeatedFailure = () => log.info(1, "Heartbeats fail; the connection finds out by itself whether it is dead");
+  // Heartbeats are the canary of all three: what hangs between us and the server hangs for each.
+  const onRepeatedFailure = () => {
+    log.info(1, "Heartbeats fail repeatedly; new requests go over new connections");
+    for (const client of [api.main, api.heartbeats, api.events]) client.renewConnections();
+  };
   const common = { ...ports, ...cells, events, log, snapshots, options: node };
   return [
     (shutdown) => runOwnNode({ ...common, api: api.main, nodeName }, shutdown),
@@ -131,7 +141,7 @@ const registrationOf = ({ node }: CompiledOptions) => ({
     ...(timeAdded === undefined ? {} : { timeAdded }),
   })),
   providerId: node.providerId,
-  controllerAttach: true,
+  controllerAttach: node.controllerAttach,
   resetExtendedResources: false,
 });
 

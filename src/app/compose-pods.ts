@@ -153,6 +153,7 @@ async function makeWorkers(
       },
       seccompDefault: pods.seccompDefault,
       backoffCapMs: pods.restartBackoffMsMax,
+      resyncMs: pods.syncEveryMs,
       resources,
     },
     facts,

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
+import type { Log } from "../ports/log.ts";
 import { logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
 import { createCgroups } from "../wire/cgroupfs/cgroups.ts";
 import { parseHierarchies } from "../wire/cgroupfs/hierarchies.ts";
@@ -10,6 +11,7 @@ import { hostTree } from "../wire/cgroupfs/tree.ts";
 import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";
+import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { type ProcessLock, takeProcessLock } from "../wire/host/process-lock.ts";
 import { hostRandom } from "../wire/host/random.ts";
 import { createKubeApi, type KubeApi } from "../wire/kube-api/client.ts";
@@ -20,7 +22,8 @@ import { compose, type KubeletPorts } from "./compose.ts";
 import type { ProcessLog } from "./logging/log.ts";
 import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
 import { readKubeconfig } from "./options/kubeconfig.ts";
-import { KUBERNETES_VERSION } from "./version.ts";
+import { tellSetupFailure } from "./setup-failure.ts";
+import { USER_AGENT } from "./version.ts";
 
 const FOLDER_MODE = 0o750;
 
@@ -34,10 +37,11 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, onSignal);
   if (process.getuid?.() !== 0)
     log.info(0, "Kubelet running with insufficient permissions", { uid: process.getuid?.() });
+  guardAgainstOom(options.cgroups.oomScoreAdj, log);
   const adapters = makeAdapters(options, processLog);
   let lock: ProcessLock | undefined;
   try {
-    await makeFolders(options, adapters.ports);
+    await setUp(options, adapters.ports);
     lock = await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal);
     const kubelet = compose(adapters.ports, options);
     const checks = [
@@ -59,6 +63,24 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     await adapters.close();
   }
 };
+
+/** A kernel short of memory takes pods before the agent that could end them in order. Without the right to ask for it, it runs all the same. */
+function guardAgainstOom(score: number, log: Log): void {
+  try {
+    setOwnOomScore(score);
+  } catch (error) {
+    log.info(0, "Failed to ApplyOOMScoreAdj", { err: error instanceof Error ? error.message : String(error) });
+  }
+}
+
+async function setUp(options: CompiledOptions, ports: KubeletPorts): Promise<void> {
+  try {
+    await makeFolders(options, ports);
+  } catch (error) {
+    await tellSetupFailure(ports, options.node.name, error);
+    throw error;
+  }
+}
 
 /** What the kubelet owns on disk, there before anything else. */
 async function makeFolders({ folders }: CompiledOptions, { files }: KubeletPorts): Promise<void> {
@@ -123,8 +145,6 @@ function apiClients(settings: Extract<ApiSettings, { kind: "cluster" }>) {
   });
   return { main, events, heartbeats };
 }
-
-const USER_AGENT = `kubelet/${KUBERNETES_VERSION} (linux/amd64) deckhand`;
 
 /** The mounts are read when the driver is known, not before: a machine may still be coming up. */
 function cgroupsOf(options: CompiledOptions): NodeCgroups {

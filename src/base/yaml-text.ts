@@ -1,32 +1,98 @@
 /**
  * YAML as the Go tools read it: of several documents the first, YAML 1.1 scalars (0644 is octal, yes is true) but no dates and no numbers
- * to the base of sixty, the last of two equal keys, and no more aliases than a manifest needs.
+ * to the base of sixty, the last of two equal keys. Bounded in depth and in aliases; how long a text may be is the caller's to say.
  */
-import { parseAllDocuments, type ScalarTag, type Tags } from "yaml";
+import {
+  type Document,
+  isCollection,
+  isMap,
+  isScalar,
+  parseAllDocuments,
+  type ScalarTag,
+  type Tags,
+  visit,
+} from "yaml";
 
 const ALIASES_MAX = 100;
+const DEPTH_MAX = 64;
 /** These have no place in JSON; a text that looks like one stays a text. */
 const foreign = ["timestamp", "binary", "set", "omap", "pairs"];
 
 export type ParsedYaml =
-  | { readonly kind: "ok"; readonly value: unknown }
+  | {
+      readonly kind: "ok";
+      /** Null where there is no document. */
+      readonly value: unknown;
+      /** In the words of go-yaml: each key that a map has twice. */
+      readonly duplicateKeys: readonly string[];
+    }
   | { readonly kind: "malformed"; readonly detail: string };
 
-/** May throw where the library does: on aliases without end. */
-export function parseYaml(text: string): ParsedYaml {
-  const documents = parseAllDocuments(text, {
-    version: "1.1",
-    merge: true,
-    uniqueKeys: false,
-    logLevel: "silent",
-    customTags: plainTags,
-  });
-  const first = Array.isArray(documents) ? documents[0] : undefined;
-  if (first === undefined) return { kind: "malformed", detail: "there is no document" };
-  const [trouble] = first.errors;
-  if (trouble !== undefined) return { kind: "malformed", detail: trouble.message };
-  return { kind: "ok", value: first.toJS({ maxAliasCount: ALIASES_MAX }) as unknown };
+export interface YamlOptions {
+  /** Whole numbers as bigints, for who must tell 1 from 1.0 and keep every digit. */
+  readonly intAsBigInt?: boolean;
 }
+
+export function parseYaml(text: string, { intAsBigInt = false }: YamlOptions = {}): ParsedYaml {
+  try {
+    const documents = parseAllDocuments(text, {
+      version: "1.1",
+      merge: true,
+      uniqueKeys: false,
+      logLevel: "silent",
+      prettyErrors: false,
+      customTags: plainTags,
+      intAsBigInt,
+    });
+    const first = Array.isArray(documents) ? documents[0] : undefined;
+    if (first === undefined) return { kind: "ok", value: null, duplicateKeys: [] };
+    // The parser stops by itself where its stack ends.
+    if (first.errors.some(({ code }) => code === "RESOURCE_EXHAUSTION") || isTooDeep(first)) return tooDeep;
+    const [trouble] = first.errors;
+    if (trouble !== undefined) return malformed(`line ${lineOf(text, trouble.pos[0])}: ${trouble.message}`);
+    const value: unknown = first.toJS({ maxAliasCount: ALIASES_MAX });
+    return { kind: "ok", value, duplicateKeys: duplicateKeys(first, text) };
+  } catch (error) {
+    return malformed(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const malformed = (detail: string): ParsedYaml => ({ kind: "malformed", detail: `yaml: ${detail}` });
+const tooDeep = malformed(`nested deeper than ${DEPTH_MAX}`);
+
+function isTooDeep(document: Document.Parsed): boolean {
+  let found = false;
+  visit(document, (_key, _node, path) => {
+    found = path.filter(isCollection).length > DEPTH_MAX;
+    return found ? visit.BREAK : undefined;
+  });
+  return found;
+}
+
+function duplicateKeys(document: Document.Parsed, text: string): readonly string[] {
+  const found: { readonly at: number; readonly key: string }[] = [];
+  visit(document, {
+    Map: (_key, map) => {
+      const seen = new Set<unknown>();
+      for (const { key } of isMap(map) ? map.items : []) {
+        if (!isScalar(key) || key.value === "<<") continue;
+        if (seen.has(key.value)) found.push({ at: key.range?.[0] ?? 0, key: String(key.value) });
+        seen.add(key.value);
+      }
+    },
+  });
+  let line = 1;
+  let fromOffset = 0;
+  return found
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ at, key }) => {
+      line += lineOf(text.slice(fromOffset, at), at) - 1;
+      fromOffset = at;
+      return `line ${line}: key ${JSON.stringify(key)} already set in map`;
+    });
+}
+
+const lineOf = (text: string, offset: number) => text.slice(0, offset).split("\n").length;
 
 const plainTags = (tags: Tags): Tags => [
   newOctal,
@@ -42,8 +108,9 @@ const newOctal: ScalarTag = {
   tag: "tag:yaml.org,2002:int",
   default: true,
   test: /^[-+]?0[oO][0-7_]+$/,
-  resolve: (text) => {
-    const sign = text.startsWith("-") ? -1 : 1;
-    return sign * Number.parseInt(text.replace(/^[-+]?0[oO]/, "").replaceAll("_", ""), 8);
+  resolve: (text, _onError, { intAsBigInt }) => {
+    const digits = `0o${text.replace(/^[-+]?0[oO]/, "").replaceAll("_", "")}`;
+    const value = text.startsWith("-") ? -BigInt(digits) : BigInt(digits);
+    return intAsBigInt ? value : Number(value);
   },
 };

@@ -99,4 +99,6 @@ export interface ApiServer {
     question: ApiObject,
     signal: AbortSignal,
   ): Promise<Answer>;
+  /** What is asked from now on goes over new connections. What is under way finishes, or fails as it would have. */
+  renewConnections(): void;
 }

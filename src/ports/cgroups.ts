@@ -4,6 +4,13 @@
  */
 import type { CgroupName, CgroupValues } from "../domain/resources/cgroup-values.ts";
 
+export interface CgroupMemory {
+  /** In use and not to be had back at once, by the group and all below it. */
+  readonly workingSetBytes: bigint;
+  /** Undefined: no limit. */
+  readonly limitBytes: bigint | undefined;
+}
+
 export interface Cgroups {
   readonly version: 1 | 2;
   /** What the runtime is given as a parent for this group. */
@@ -15,6 +22,8 @@ export interface Cgroups {
   apply(name: CgroupName, values: CgroupValues): Promise<void>;
   /** The names of groups directly below. Empty when there is no such group. */
   children(name: CgroupName): Promise<readonly string[]>;
+  /** Undefined when there is no such group. */
+  memory(name: CgroupName): Promise<CgroupMemory | undefined>;
   /** Of the group and all below it. */
   processes(name: CgroupName): Promise<readonly number[]>;
   /** Kills what runs in it (five attempts) and removes it with all below. Succeeds when there is none. */

@@ -11,6 +11,8 @@ export interface CgroupsWorld {
   /** Starts a process in the group and answers with its pid. */
   readonly start: (name: CgroupName) => Promise<number>;
   readonly isAlive: (pid: number) => Promise<boolean>;
+  /** Makes what runs in the group take at least so much memory. */
+  readonly fill: (name: CgroupName, bytes: bigint) => Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -29,6 +31,7 @@ export function cgroupsContract(title: string, open: () => Promise<CgroupsWorld>
     after(() => opened?.close());
     valueCases(world);
     treeCases(world);
+    memoryCases(world);
     destroyCases(world);
   });
 }
@@ -113,6 +116,29 @@ function treeCases(world: () => CgroupsWorld): void {
     assert.deepEqual(await cgroups.processes(["busy"]), pids);
     assert.deepEqual(await cgroups.processes(["nowhere"]), []);
     await cgroups.destroy(["busy"], forever);
+  });
+}
+
+function memoryCases(world: () => CgroupsWorld): void {
+  test("[17.2] the memory of a group is that of all below it, against its own limit", async () => {
+    const { cgroups, fill } = world();
+    await cgroups.apply(["full"], { memoryLimitBytes: 268_435_456n });
+    await cgroups.apply(["full", "pod"], {});
+    const before = await cgroups.memory(["full"]);
+    assert.ok(before !== undefined && before.workingSetBytes < 16_777_216n, String(before?.workingSetBytes));
+    await fill(["full", "pod"], 33_554_432n);
+    const [all, pod] = [await cgroups.memory(["full"]), await cgroups.memory(["full", "pod"])];
+    assert.equal(all?.limitBytes, 268_435_456n);
+    assert.equal(pod?.limitBytes, undefined);
+    for (const memory of [all, pod]) {
+      assert.ok(memory !== undefined && memory.workingSetBytes >= 33_554_432n, String(memory?.workingSetBytes));
+      assert.ok(memory.workingSetBytes < 268_435_456n, String(memory.workingSetBytes));
+    }
+    await cgroups.destroy(["full"], forever);
+  });
+
+  test("[17.2] a group that is not there holds nothing, which is not the same as none", async () => {
+    assert.equal(await world().cgroups.memory(["nowhere"]), undefined);
   });
 }
 

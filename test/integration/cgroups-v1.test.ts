@@ -68,7 +68,7 @@ async function isAlive(pid: number): Promise<boolean> {
 }
 
 cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async () => {
-  const { cgroups, text, start, close } = await open("contract");
+  const { cgroups, mounts, text, start, close } = await open("contract");
   return {
     cgroups,
     async read(name) {
@@ -84,6 +84,18 @@ cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async (
     },
     start,
     isAlive,
+    async fill(name, bytes) {
+      const held = `Buffer.alloc(${bytes}, 1); process.stdout.write("ready"); setInterval(() => kept, 1e9)`;
+      // It joins the group before it takes anything: memory belongs to whoever first touched it.
+      const code = `process.stdin.once("data", () => { globalThis.kept = ${held}; })`;
+      const child = spawn(process.execPath, ["-e", code], { stdio: ["pipe", "pipe", "ignore"] });
+      await new Promise((resolve) => child.once("spawn", resolve));
+      for (const { path } of mounts) {
+        await writeFile(join(path, cgroups.pathOf(name), "cgroup.procs"), String(child.pid));
+      }
+      child.stdin.end("go");
+      await new Promise((resolve) => child.stdout.once("data", resolve));
+    },
     close,
   };
 });

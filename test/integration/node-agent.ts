@@ -15,6 +15,7 @@ import { runRegistration } from "../../src/controllers/node/register.ts";
 import { SnapshotReader } from "../../src/controllers/node/snapshot.ts";
 import { watchRuntimeHealth } from "../../src/controllers/pleg/runtime-health.ts";
 import type { Pressure } from "../../src/domain/node/conditions.ts";
+import type { RegistrationOptions } from "../../src/domain/node/initial-node.ts";
 import { NO_HOLDS, type NodeHolds, type NodeOptions } from "../../src/domain/node/node-status.ts";
 import type { NodeSync, OwnNode, Registration } from "../../src/domain/node/own-node.ts";
 import { NO_PRESSURE } from "../../src/domain/node/pressure.ts";
@@ -43,6 +44,7 @@ export interface NodeAgentOptions {
   /** Left out: the node's own identity. */
   readonly user?: { readonly name: string; readonly groups: readonly string[] };
   readonly change?: Partial<NodeOptions>;
+  readonly registration?: Partial<RegistrationOptions>;
   readonly evictionHard?: Readonly<Record<string, string>>;
 }
 
@@ -119,6 +121,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     providerId: "",
     controllerAttach: true,
     resetExtendedResources: false,
+    ...options.registration,
   };
   const startedMs = performance.now();
   const running = Promise.all([
@@ -135,7 +138,9 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     runPressure(
       {
         ...parts,
+        cgroups: new LatestCell(undefined),
         options: {
+          enforcesPods: false,
           rootFolder: parts.rootFolder,
           imageFolderEveryMs: 300_000,
           thresholds: parseThresholds(evictionHard),

@@ -241,6 +241,43 @@ describe("a node of our own", () => {
     }
   });
 
+  test("[3.3] [3.4] [3.5] a node of a cloud waits for its controller with a taint, and keeps the addresses it is given", async () => {
+    const clouded = { ...node, name: "clouded" };
+    const agent = await startNodeAgent({
+      cluster,
+      node: clouded,
+      machine: boxedMachine(clouded),
+      change: { externalCloud: true },
+      registration: { providerId: "cloud:///zone/1", taints: [{ key: "own", effect: "NoExecute" }] },
+    });
+    const theNode = () => admin.get(nodes, { name: "clouded" }, signal);
+    try {
+      await waitUntil("the node to be there", 5000, async () => agent.nodeSynced.value.kind === "synced");
+      const { metadata, spec } = await theNode();
+      assert.equal(metadata?.annotations?.["alpha.kubernetes.io/provided-node-ip"], node.address);
+      assert.equal(spec?.providerID, "cloud:///zone/1");
+      const taints = spec.taints?.map(({ key, value = "", effect }) => `${key}=${value}:${effect}`) ?? [];
+      for (const taint of ["own=:NoExecute", "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule"]) {
+        assert.ok(taints.includes(taint), taints.join());
+      }
+      const given = [
+        { type: "ExternalIP", address: "203.0.113.9" },
+        { type: "InternalIP", address: "192.0.2.77" },
+        { type: "InternalIP", address: node.address },
+      ];
+      const patch = { kind: "merge", body: { status: { addresses: given } } } as const;
+      await admin.patch(nodes, { name: "clouded" }, patch, { subresource: "status" }, signal);
+      // Over a look of the status loop, in which a change of ours makes it write.
+      agent.nodeHolds.set({ ...agent.nodeHolds.value, shutdown: "node is shutting down" });
+      await waitUntil("a report", 15_000, async () => ready(await theNode())?.status === "False");
+      const { status } = await theNode();
+      assert.deepEqual(status?.addresses, given);
+      assert.equal(ready({ status: status ?? {} })?.message, "node is shutting down");
+    } finally {
+      await agent.stop();
+    }
+  });
+
   test("[3.20] the pod range of the cluster reaches the runtime", async () => {
     const agent = await start();
     try {

@@ -144,7 +144,7 @@ describe("two nodes side by side", () => {
     assert.deepEqual(await described(ours), await described(theirs));
   });
 
-  test("[3.16] [3.21] the events of the start carry the Go kubelet's reasons and texts", async () => {
+  test("[3.16] [3.21] [23.3] the events of the start carry the Go kubelet's reasons and texts", async () => {
     const { items } = (await get("events", "--field-selector=involvedObject.kind=Node")) as FullEvents;
     const of = (name: string, texts: readonly string[]) =>
       new Set(texts.map((text) => text.replaceAll(name, "<name>")));

@@ -1,6 +1,6 @@
 /** Static pods on a real node: from files and from a URL, with mirrors, without an API server, and in spite of it. */
 import assert from "node:assert/strict";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -218,9 +218,16 @@ describe("static pods on a node of ours", () => {
     nothingDoubledOrLost();
   });
 
-  test("[1.12] without a kubeconfig static pods run, and nothing is said to any API server", async () => {
+  test("[1.12] [14.7] without a kubeconfig static pods run, nothing is said to any API server, and the operator's range and score count", async () => {
     const mortal = staticUid(await world.ready("mortal"));
-    await world.cluster.changeAgent(NODE, "deckhand", { standalone: true });
+    // Not every machine lets a process be spared; every one lets it go first.
+    const configuration = { podCIDR: "198.18.250.0/24", oomScoreAdj: 321 };
+    await world.cluster.changeAgent(NODE, "deckhand", { standalone: true, configuration });
+    const agent = world.cluster.component(`kubelet@${NODE}`);
+    assert.equal((await readFile(`/proc/${agent.pid}/oom_score_adj`, "utf8")).trim(), "321");
+    await waitUntil("the range to be handed on", 10_000, async () =>
+      /Updating Pod CIDR.*198\.18\.250\.0\/24/.test(await readFile(agent.logFile, "utf8")),
+    );
     const said = (await auditOf(world.cluster, NODE_USER)).length;
     await world.put("alone.yaml", staticManifest("alone", 1, { uid: "0a1b2c3d-0000-4000-8000-000000000001" }));
     await runs("0a1b2c3d-0000-4000-8000-000000000001");
@@ -233,6 +240,63 @@ describe("static pods on a node of ours", () => {
     await world.ready("alone");
     assert.equal(world.oracle.containersOf("0a1b2c3d-0000-4000-8000-000000000001").length, 1);
     nothingDoubledOrLost();
+  });
+
+  test("[1.13] Node, lease and mirrors carry the node's name, and nothing else of the node does", async () => {
+    const names = async (...args: readonly string[]) =>
+      (await world.cluster.kubectl("get", ...args, "-o", "name")).trim();
+    assert.equal(await names("nodes"), `node/${NODE}`);
+    assert.equal(await names("leases", "--namespace=kube-node-lease"), `lease.coordination.k8s.io/${NODE}`);
+    const mirrors = (await world.mirrors()).map(({ metadata }) => metadata?.name ?? "");
+    assert.ok(mirrors.length > 0 && mirrors.every((name) => name.endsWith(`-${NODE}`)), mirrors.join());
+  });
+
+  test("[14.5] a pod whose group is gone is ended and runs again in a fresh one, or no more where it never restarts", async () => {
+    const { cgroupParent } = world.cluster.layout.node(0);
+    const groupOf = (uid: string) => `/sys/fs/cgroup/cpuacct${cgroupParent}/kubepods/besteffort/pod${uid}`;
+    /** From one hierarchy of several, as after a change of the driver or a careless hand: processes go up, their folders go. */
+    const takeGroup = async (uid: string) => {
+      const inside = (await readdir(groupOf(uid), { withFileTypes: true })).filter((entry) => entry.isDirectory());
+      for (const { name } of inside) {
+        const pids = (await readFile(join(groupOf(uid), name, "cgroup.procs"), "utf8")).split("\n").filter(Boolean);
+        for (const pid of pids) await writeFile(`/sys/fs/cgroup/cpuacct${cgroupParent}/cgroup.procs`, pid);
+        await rmdir(join(groupOf(uid), name));
+      }
+      await rmdir(groupOf(uid));
+    };
+    const [again, never] = ["0a1b2c3d-0000-4000-8000-000000000003", "0a1b2c3d-0000-4000-8000-000000000004"];
+    const once = staticManifest("never", 1, { uid: never });
+    await world.put("again.yaml", staticManifest("again", 1, { uid: again }));
+    await world.put("never.yaml", { ...once, spec: { ...once.spec, restartPolicy: "Never" } });
+    for (const name of ["again", "never"]) await world.ready(name);
+    const agent = world.cluster.component(`kubelet@${NODE}`);
+    await agent.end();
+    for (const uid of [again, never]) {
+      for (const { id } of [...world.oracle.containersOf(uid), ...world.oracle.sandboxesOf(uid)]) {
+        world.oracle.hasCause(id);
+      }
+      await takeGroup(uid);
+    }
+    await agent.restart();
+    await waitUntil("the one to run again", 60_000, () =>
+      Promise.resolve(
+        world.oracle.containersOf(again).filter(({ alive }) => alive).length === 1 &&
+          world.oracle.containersOf(again).length === 2,
+      ),
+    );
+    assert.ok((await readdir(groupOf(again))).includes("cgroup.procs"), "a group of its own again");
+    await ends(never);
+    await world.ready("again");
+    assert.equal(world.oracle.containersOf(never).length, 1);
+    nothingDoubledOrLost();
+    for (const [file, uid] of [
+      ["again.yaml", again],
+      ["never.yaml", never],
+    ] as const) {
+      world.oracle.mayEnd(uid);
+      await world.take(file);
+      await ends(uid);
+    }
   });
 
   test("[1.11] [1.24] [4.10] started without its API server, the agent runs static pods; the mirrors come with the server", async () => {

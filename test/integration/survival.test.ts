@@ -1,6 +1,10 @@
 /** How the agent comes and goes on a real node: before its runtime, before its API server, and without a trace on its pods. */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { auditOf, readyFlips } from "../support/audit.ts";
@@ -38,8 +42,16 @@ describe("the agent comes and goes", () => {
 
   test("[1.20] told to end it ends within 5 s, leaves every pod running and says nothing of the node", async (t) => {
     const agent = world.cluster.component(AGENT);
+    // By the keyboard's signal first; what is asserted below is of the service manager's.
+    process.kill(agent.pid, "SIGINT");
+    await waitUntil("the agent to end by SIGINT", END_MS_MAX, async () => !(await agent.isAlive()));
+    await agent.restart();
+    await world.settled();
     const startedMs = performance.now();
-    await agent.end();
+    await agent.end().catch(async (error: unknown) => {
+      const lastWords = (await agentLog()).split("\n").slice(-30).join("\n");
+      throw new Error(`it does not end; its last words:\n${lastWords}`, { cause: error });
+    });
     const tookMs = performance.now() - startedMs;
     t.diagnostic(`ended after ${Math.round(tookMs)} ms`);
     assert.ok(tookMs <= END_MS_MAX, `${tookMs} ms`);
@@ -74,6 +86,92 @@ describe("the agent comes and goes", () => {
       assert.deepEqual(await world.faults(), NO_FAULTS);
     });
   }
+
+  test("[1.14] it speaks to the API server as a kubelet does, over a connection each for pods, heartbeats and events", async () => {
+    const agents = (await auditOf(world.cluster, NODE_USER)).map(({ userAgent }) => userAgent);
+    assert.deepEqual([...new Set(agents)], ["kubelet/v1.36.4 (linux/amd64) kubernetes/deckhand"]);
+    const { port } = new URL(world.cluster.api.url);
+    const far = `:${Number(port).toString(16).toUpperCase().padStart(4, "0")}`;
+    const established = async () => {
+      const table = await readFile(`/proc/${world.cluster.component(AGENT).pid}/net/tcp`, "utf8");
+      const sockets = table.split("\n").map((line) => line.trim().split(/\s+/));
+      return sockets.filter(([, , to, state]) => to?.endsWith(far) && state === "01").length;
+    };
+    // That of events is made with the next event; one that was renewed stays beside the new one while a watch is open on it.
+    await world.create();
+    await world.settled();
+    await waitUntil("three connections at least", 10_000, async () => (await established()) >= 3);
+  });
+
+  test("[1.19] [1.25] its health can be asked on the node itself, check by check, and a taken port stops nothing", async () => {
+    const node = world.cluster.nodes[0];
+    const ask = async (path: string) => {
+      const code = `fetch("http://127.0.0.1:10248${path}").then(async (r) => console.log(r.status, await r.text()))`;
+      return ((await node?.run(process.execPath, "-e", code))?.stdout ?? "").trim();
+    };
+    assert.equal(await ask("/healthz"), "200 ok");
+    for (const check of ["ping", "log", "syncloop"]) assert.equal(await ask(`/healthz/${check}`), "200 ok");
+    const all = "[+]ping ok\n[+]log ok\n[+]syncloop ok\nhealthz check passed";
+    assert.equal(await ask("/healthz?verbose"), `200 ${all}`);
+    assert.match(await ask("/healthz?verbose&exclude=log"), /\[\+\]log excluded: ok/);
+    const agent = world.cluster.component(AGENT);
+    await agent.end();
+    const code = `require("node:net").createServer().listen(10248, "127.0.0.1"); setTimeout(() => process.exit(), 8_000)`;
+    const holder = node?.run(process.execPath, "-e", code);
+    await waitUntil("the port to be taken", 5_000, async () => {
+      return /0100007F:2808 \S+ 0A/.test((await node?.run("cat", "/proc/net/tcp"))?.stdout ?? "");
+    });
+    await agent.restart();
+    await waitUntil("the agent to say so", 10_000, async () => {
+      return /Failed to start healthz server.*EADDRINUSE/.test(await agentLog());
+    });
+    await holder;
+    await waitUntil("its health to be told again", 15_000, async () => (await ask("/healthz")) === "200 ok");
+    await world.settled();
+    assert.deepEqual(await world.faults(), NO_FAULTS);
+  });
+
+  test("[1.24] [23.3] an agent that cannot even make its folders ends with 1, and the node has an event that says why", async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), "deckhand-setup-"));
+    t.after(() => rm(folder, { recursive: true }));
+    const file = join(folder, "file");
+    await writeFile(file, "");
+    const main = join(import.meta.dirname, "../../src/app/main.ts");
+    const args = [
+      `--kubeconfig=${world.cluster.layout.node(0).kubeconfig}`,
+      `--root-dir=${file}/root`,
+      `--hostname-override=${NODE}`,
+      "--fail-cgroupv1=false",
+      "--healthz-port=0",
+    ];
+    const child = spawn(process.execPath, [main, "kubelet", ...args], { stdio: "ignore" });
+    const [exitCode] = (await once(child, "exit")) as [number | null];
+    assert.equal(exitCode, 1);
+    const lines = "jsonpath={range .items[*]}{.type} {.involvedObject.kind}/{.involvedObject.name} {.message}{end}";
+    const selector = "--field-selector=reason=KubeletSetupFailed";
+    const told = await world.cluster.kubectl("get", "events", selector, "-o", lines);
+    assert.match(told, new RegExp(`^Warning Node/${NODE} .*${file}/root`));
+  });
+
+  test("[23.2] what happens to a pod is told in the words its users know", async () => {
+    const pod = await world.create();
+    await world.settled();
+    const told = async () => {
+      const lines = "jsonpath={range .items[*]}{.type} {.reason}: {.message}{'\\n'}{end}";
+      const selector = `--field-selector=involvedObject.uid=${pod.uid}`;
+      const text = await world.cluster.kubectl("get", "events", selector, "-o", lines);
+      return text.trim().split("\n").toSorted();
+    };
+    const image = /^Normal Pulled: Container image ".*" already present on machine/;
+    await waitUntil("three events", 10_000, async () => (await told()).length === 3);
+    const [created, pulled = "", started] = await told();
+    assert.deepEqual([created, started], ["Normal Created: Container created", "Normal Started: Container started"]);
+    assert.match(pulled, image);
+    await world.delete(pod);
+    await world.settled();
+    await waitUntil("a fourth", 10_000, async () => (await told()).length === 4);
+    assert.ok((await told()).includes("Normal Killing: Stopping container app"), (await told()).join());
+  });
 
   test("[6.7] a pod whose object went by force while the agent was away is ended, and no other", async () => {
     const agent = world.cluster.component(AGENT);

@@ -9,7 +9,13 @@ import { type CgroupTree, hostTree } from "../../src/wire/cgroupfs/tree.ts";
 const FILES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   cpu: { "cpu.weight": "100", "cpu.max": "max 100000" },
   cpuset: { "cpuset.cpus": "" },
-  memory: { "memory.max": "max", "memory.swap.max": "max", "memory.min": "0" },
+  memory: {
+    "memory.max": "max",
+    "memory.swap.max": "max",
+    "memory.min": "0",
+    "memory.current": "0",
+    "memory.stat": "anon 0\nfile 4096\ninactive_file 4096\nactive_file 0",
+  },
   pids: { "pids.max": "max" },
   hugetlb: { "hugetlb.2MB.max": "max", "hugetlb.2MB.rsvd.max": "max", "hugetlb.1GB.max": "max" },
   io: {},
@@ -20,6 +26,8 @@ export interface PlainTree extends CgroupTree {
   readonly writes: string[];
   start(path: string): Promise<number>;
   isAlive(pid: number): boolean;
+  /** As if what runs in the group held so many bytes, beside a page of cache that it does not need. */
+  fill(path: string, bytes: bigint): Promise<void>;
 }
 
 export async function plainTree(root: string, controllers: readonly string[]): Promise<PlainTree> {
@@ -79,5 +87,10 @@ export async function plainTree(root: string, controllers: readonly string[]): P
       return lastPid;
     },
     isAlive: (pid) => alive.has(pid),
+    async fill(path, bytes) {
+      for (let group = path; group !== root; group = join(group, "..")) {
+        await writeFile(join(group, "memory.current"), `${bytes + 4096n}\n`);
+      }
+    },
   };
 }

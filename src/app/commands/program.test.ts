@@ -77,7 +77,7 @@ void test("deckhand alone prints its usage, an unknown subcommand is refused, bo
 
 void test("[1.5] config check prints each value with where it came from, and no secret", async (t) => {
   const folder = folderOf(t, {
-    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\n`,
+    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\nrotateCertificates: true\n`,
   });
   const path = join(folder, "c.yaml");
   const { exitCode, stdout, stderr } = await run(
@@ -101,7 +101,8 @@ void test("[1.5] config check prints each value with where it came from, and no 
     assert.ok(lines.includes(line), `${line} in\n${stdout}`);
   }
   assert.ok(!stdout.includes("canary"));
-  assert.equal(stderr, `warning: clusterDNS (${path}) is set, but waits for what is not built yet: DNS of pods\n`);
+  const waits = "is set, but waits for what is not built yet: rotation of certificates";
+  assert.equal(stderr, `warning: rotateCertificates (${path}) ${waits}\n`);
 });
 
 void test("[1.9] config check ends with 1 when the kubelet would not start", async () => {

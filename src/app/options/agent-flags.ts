@@ -27,10 +27,11 @@ const cadvisor = (type: AgentFlagType, initial: string) =>
   flag(type, initial, accepted("there is no cAdvisor here"), CADVISOR);
 const plugins = warned("credential provider plugins");
 const lock = warned("the lock file");
+const deadContainers = warned("other limits of dead containers; each container keeps its last one");
 
 export const AGENT_FLAGS = {
   "bootstrap-kubeconfig": flag("string", "", warned("TLS bootstrap")),
-  "cert-dir": flag("string", "/var/lib/kubelet/pki", supported),
+  "cert-dir": flag("string", "/var/lib/kubelet/pki", warned("the server on port 10250")),
   "cloud-provider": flag("string", "", supported),
   config: flag("string", "", supported),
   "config-dir": flag("string", "", supported),
@@ -42,9 +43,9 @@ export const AGENT_FLAGS = {
   "image-credential-provider-config": flag("string", "", plugins),
   kubeconfig: flag("string", "", supported),
   "lock-file": flag("string", "", lock),
-  "maximum-dead-containers": flag("int32", "-1", supported, EVICTION),
-  "maximum-dead-containers-per-container": flag("int32", "1", supported, EVICTION),
-  "minimum-container-ttl-duration": flag("duration", "0s", supported, EVICTION),
+  "maximum-dead-containers": flag("int32", "-1", deadContainers, EVICTION),
+  "maximum-dead-containers-per-container": flag("int32", "1", deadContainers, EVICTION),
+  "minimum-container-ttl-duration": flag("duration", "0s", deadContainers, EVICTION),
   "node-ip": flag("string", "", supported),
   "node-labels": flag("labels", "", supported),
   "root-dir": flag("string", "/var/lib/kubelet", supported),

@@ -21,6 +21,29 @@ void test("[1.12] without --kubeconfig there is no API server", () => {
   assert.deepEqual([api.kubeconfigPath, api.requestsPerSecond, api.heartbeatLimitMs], ["/k", 50, 40_000]);
 });
 
+void test("[1.14] each client has its rate and its patience: heartbeats that of the status or the lease, the shorter", () => {
+  const apiOf = (...args: readonly string[]) => optionsOf("--kubeconfig=/k", ...args).api;
+  const usual = {
+    kind: "cluster",
+    kubeconfigPath: "/k",
+    requestsPerSecond: 50,
+    burst: 100,
+    eventsPerSecond: 50,
+    eventBurst: 100,
+    heartbeatLimitMs: 10_000,
+  };
+  assert.deepEqual(apiOf(), usual);
+  assert.deepEqual(apiOf("--node-status-update-frequency=1m"), { ...usual, heartbeatLimitMs: 40_000 });
+  assert.deepEqual(apiOf("--kube-api-qps=7", "--kube-api-burst=8", "--event-qps=9", "--event-burst=11"), {
+    ...usual,
+    requestsPerSecond: 7,
+    burst: 8,
+    eventsPerSecond: 9,
+    eventBurst: 11,
+  });
+  assert.deepEqual(apiOf("--kube-api-qps=0"), { ...usual, requestsPerSecond: 5 }, "as client-go reads a zero");
+});
+
 void test("[1.2] --cloud-provider is external or nothing", () => {
   assert.equal(optionsOf("--cloud-provider=external").node.externalCloud, true);
   assert.match(
@@ -112,6 +135,19 @@ void test("[1.27] a process that is not root is told so, and goes on", () => {
   const { notices } = load([], { ...machine, uid: 1000 });
   assert.equal(notices.permissionFault, "kubelet needs to run as uid `0`. It is being run as 1000");
   assert.equal(load([]).notices.permissionFault, undefined);
+});
+
+void test("[1.8] the image service is where the runtime is, unless it is said to be elsewhere", () => {
+  const runtimeOf = (...args: readonly string[]) => optionsOf(...args).runtime;
+  const usual = "unix:///run/containerd/containerd.sock";
+  assert.deepEqual([runtimeOf().endpoint, runtimeOf().imageEndpoint], [usual, usual]);
+  assert.equal(runtimeOf("--container-runtime-endpoint=unix:///a").imageEndpoint, "unix:///a");
+  assert.equal(runtimeOf("--image-service-endpoint=unix:///b").imageEndpoint, "unix:///b");
+});
+
+void test("[14.7] the kubelet itself is among the last to be killed for memory, unless the operator says otherwise", () => {
+  assert.equal(optionsOf().cgroups.oomScoreAdj, -999);
+  assert.equal(optionsOf("--oom-score-adj=-500").cgroups.oomScoreAdj, -500);
 });
 
 void test("[1.28] --experimental-allocatable-ignore-eviction leaves the thresholds out of allocatable", () => {

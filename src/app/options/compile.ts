@@ -113,6 +113,7 @@ function nodeOf({ config, agent, machine }: Compilable): NodeSettings {
     leaseDurationSeconds: config.nodeLeaseDurationSeconds,
     imagesMax: config.nodeStatusMaxImages,
     localStorage: config.localStorageCapacityIsolation,
+    controllerAttach: config.enableControllerAttachDetach,
   };
 }
 
@@ -133,6 +134,9 @@ function nodeIps(text: string): readonly string[] {
   return ips;
 }
 
+/** client-go takes a rate of zero for one that nobody gave. */
+const UNSAID_REQUESTS_PER_SECOND = 5;
+
 function apiOf(config: Configuration, agent: AgentSettings): ApiSettings {
   const kubeconfigPath = agent.text("kubeconfig");
   if (kubeconfigPath === "") return { kind: "standalone" };
@@ -140,7 +144,7 @@ function apiOf(config: Configuration, agent: AgentSettings): ApiSettings {
   return {
     kind: "cluster",
     kubeconfigPath: resolve(kubeconfigPath),
-    requestsPerSecond: config.kubeAPIQPS,
+    requestsPerSecond: config.kubeAPIQPS === 0 ? UNSAID_REQUESTS_PER_SECOND : config.kubeAPIQPS,
     burst: config.kubeAPIBurst,
     eventsPerSecond: config.eventRecordQPS,
     eventBurst: config.eventBurst,

@@ -40,7 +40,7 @@ export interface NodeSettings {
   readonly podsMax: number;
   /** 0: no such limit. */
   readonly podsPerCore: number;
-  /** Empty: comes from the API server. */
+  /** For a node without an API server, which gives each of its nodes one. Empty: the runtime has its own. */
   readonly podCidr: string;
   readonly statusEveryMs: number;
   readonly reportEveryMs: number;
@@ -48,6 +48,8 @@ export interface NodeSettings {
   /** -1: all. */
   readonly imagesMax: number;
   readonly localStorage: boolean;
+  /** Volumes are attached by the controller, not by the node. */
+  readonly controllerAttach: boolean;
 }
 
 interface FolderSettings {
@@ -62,7 +64,6 @@ export type ApiSettings =
   | {
       readonly kind: "cluster";
       readonly kubeconfigPath: string;
-      /** Zero or less: no limit. */
       readonly requestsPerSecond: number;
       readonly burst: number;
       readonly eventsPerSecond: number;

@@ -1,15 +1,34 @@
 /** The configuration file and the folder of drop-ins, read from disk. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { parseYaml } from "../../base/yaml-text.ts";
 import { API_VERSION, type Decoded, decodeConfiguration, KIND, requireKind } from "./decode-configuration.ts";
 import { DecodeFault } from "./decode-primitives.ts";
 import { FIELD_PATHS, fieldOf, type WrittenConfiguration } from "./fields.ts";
 import { goQuote } from "./go-text.ts";
-import { BYTES_MAX, DocumentFault, readDocument } from "./read-document.ts";
+
+const BYTES_MAX = 1 << 20;
 
 /** A file that cannot be used. */
 export class FileFault extends Error {
   override readonly name = "FileFault";
+}
+
+/** No YAML at all, or beyond the bounds. */
+export class DocumentFault extends Error {
+  override readonly name = "DocumentFault";
+}
+
+interface ReadDocument {
+  readonly value: unknown;
+  readonly duplicateKeys: readonly string[];
+}
+
+export function readDocument(text: string): ReadDocument {
+  if (Buffer.byteLength(text) > BYTES_MAX) throw new DocumentFault(`larger than ${BYTES_MAX} bytes`);
+  const parsed = parseYaml(text, { intAsBigInt: true });
+  if (parsed.kind === "malformed") throw new DocumentFault(parsed.detail);
+  return parsed;
 }
 
 export interface LoadedFile {

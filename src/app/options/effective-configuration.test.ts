@@ -127,7 +127,7 @@ void test("[17.1] the default thresholds come with a file that has none; its own
   ]);
 });
 
-void test("[1.7] the report follows the update when only that is set; pulls go in parallel when more than one may", (t) => {
+void test("[1.7] [1.8] the report follows the update when only that is set; pulls go in parallel when more than one may", (t) => {
   const folder = folderOf(t, {
     "c.yaml": `${HEADER}nodeStatusUpdateFrequency: 3s\nmaxParallelImagePulls: 4\npodPidsLimit: -7\n`,
   });

@@ -4,7 +4,6 @@ import { minutes, seconds } from "./units.ts";
 
 const server = warned("the server on port 10250");
 const unbuffered = accepted("each line is written when it is said");
-const dns = warned("DNS of pods");
 
 export const nodeFields = {
   staticPodPath: field("string", "", "pod-manifest-path", supported, path),
@@ -16,9 +15,9 @@ export const nodeFields = {
   staticPodURLHeader: field("stringListMap", undefined, "manifest-url-header", supported),
   healthzPort: field("int32", 10248, "healthz-port", supported, pointer),
   healthzBindAddress: field("string", "127.0.0.1", "healthz-bind-address", supported),
-  clusterDomain: field("string", "", "cluster-domain", dns),
-  clusterDNS: field("strings", undefined, "cluster-dns", dns),
-  resolvConf: field("string", "/etc/resolv.conf", "resolv-conf", dns, { keepsZero: true, isPath: true }),
+  clusterDomain: field("string", "", "cluster-domain", supported),
+  clusterDNS: field("strings", undefined, "cluster-dns", supported),
+  resolvConf: field("string", "/etc/resolv.conf", "resolv-conf", supported, { keepsZero: true, isPath: true }),
   nodeStatusUpdateFrequency: field("duration", seconds(10), "node-status-update-frequency", supported),
   nodeStatusReportFrequency: field("duration", minutes(5), "", supported),
   nodeLeaseDurationSeconds: field("int32", 40, "", supported),

@@ -7,6 +7,7 @@ const pulls = warned("limits of image pulls");
 const verification = warned("verification of pull credentials");
 const rotation = warned("rotation of container logs");
 const volumes = warned("volumes");
+const attach = warned("volumes; the Node's annotation follows it already");
 const shutdown = warned("graceful shutdown of the node");
 const noEffect = accepted("without effect in the Go kubelet too");
 
@@ -36,7 +37,7 @@ export const workloadFields = {
   containerLogMaxFiles: field("int32", 5, "container-log-max-files", rotation, pointer),
   containerLogMaxWorkers: field("int32", 1, "", rotation, pointer),
   containerLogMonitorInterval: field("duration", seconds(10), "", rotation, pointer),
-  seccompDefault: field("bool", false, "seccomp-default", warned("seccomp profiles"), pointer),
+  seccompDefault: field("bool", false, "seccomp-default", supported, pointer),
   allowedUnsafeSysctls: field("strings", undefined, "allowed-unsafe-sysctls", warned("sysctls of pods")),
   "userNamespaces.idsPerPod": field("int64", undefined, "", warned("user namespaces"), pointer),
   configMapAndSecretChangeDetectionStrategy: field("string", "Watch", "", volumes, {
@@ -50,7 +51,7 @@ export const workloadFields = {
     volumes,
     path,
   ),
-  enableControllerAttachDetach: field("bool", true, "enable-controller-attach-detach", volumes, pointer),
+  enableControllerAttachDetach: field("bool", true, "enable-controller-attach-detach", attach, pointer),
   shutdownGracePeriod: field("duration", 0n, "", shutdown),
   shutdownGracePeriodCriticalPods: field("duration", 0n, "", shutdown),
   shutdownGracePeriodByPodPriority: field("priorityGracePeriods", undefined, "", shutdown),

@@ -6,9 +6,8 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { getCACertificates } from "node:tls";
 import type { Connection, Credentials } from "../../wire/kube-api/connection.ts";
-import { FileFault, reasonOf } from "./config-files.ts";
+import { DocumentFault, FileFault, readDocument, reasonOf } from "./config-files.ts";
 import { isObject } from "./decode-primitives.ts";
-import { DocumentFault, readDocument } from "./read-document.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 

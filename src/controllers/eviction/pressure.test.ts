@@ -6,11 +6,12 @@ import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import { NO_PRESSURE } from "../../domain/node/pressure.ts";
+import type { CgroupMemory, Cgroups } from "../../ports/cgroups.ts";
 import { runPressure } from "./pressure.ts";
 
 const GIB = 2n ** 30n;
 
-function world(statements: Readonly<Record<string, string>>) {
+function world(statements: Readonly<Record<string, string>>, enforcesPods = true) {
   const clock = new ManualClock();
   const stop = new AbortController();
   const pressure = new LatestCell<Pressure>(NO_PRESSURE);
@@ -41,8 +42,12 @@ function world(statements: Readonly<Record<string, string>>) {
       return { images: [{ wallNs: 0n, mountpoint: "/images" }], containers: [] };
     },
   };
+  const kubepods: { value: CgroupMemory | undefined } = { value: { workingSetBytes: 0n, limitBytes: 4n * GIB } };
+  const cgroups = new LatestCell<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>(undefined);
+  cgroups.set({ pods: { memory: async (name) => (name.join("/") === "kubepods" ? kubepods.value : undefined) } });
   const running = runPressure(
     {
+      cgroups,
       machine,
       images,
       clock,
@@ -52,6 +57,7 @@ function world(statements: Readonly<Record<string, string>>) {
         rootFolder: "/root",
         imageFolderEveryMs: 300_000,
         thresholds: parseThresholds(statements),
+        enforcesPods,
         holdMs: 300_000,
       },
     },
@@ -62,7 +68,7 @@ function world(statements: Readonly<Record<string, string>>) {
     await running;
     assert.equal(clock.timersPending, 0);
   };
-  return { clock, pressure, machine, images, asked, troubles, disk, end };
+  return { clock, pressure, machine, kubepods, images, asked, troubles, disk, end };
 }
 
 const ALL = {
@@ -87,6 +93,42 @@ test("[17.2] each shortage is seen within ten seconds and shows as its own condi
   assert.deepEqual(w.pressure.value, { memory: true, disk: true, pid: true });
   await w.end();
 });
+
+test("[17.2] pods that together use up what they may are a shortage of memory, by the machine's own threshold", async () => {
+  const w = world({ "memory.available": "100Mi" });
+  w.kubepods.value = { workingSetBytes: 4n * GIB - 100n * 2n ** 20n, limitBytes: 4n * GIB };
+  await w.clock.advance(0);
+  assert.equal(w.pressure.value.memory, false, "a hundred are left");
+  w.kubepods.value = { workingSetBytes: 4n * GIB - 100n * 2n ** 20n + 1n, limitBytes: 4n * GIB };
+  await w.clock.advance(10_000);
+  assert.equal(w.pressure.value.memory, true);
+  await w.end();
+});
+
+test("[17.2] a share of it is a share of the pods' limit, and more than the limit is none left", async () => {
+  const w = world({ "memory.available": "25%" });
+  w.kubepods.value = { workingSetBytes: 3n * GIB, limitBytes: 4n * GIB };
+  await w.clock.advance(0);
+  assert.equal(w.pressure.value.memory, false);
+  w.kubepods.value = { workingSetBytes: 5n * GIB, limitBytes: 4n * GIB };
+  await w.clock.advance(10_000);
+  assert.equal(w.pressure.value.memory, true);
+  await w.end();
+});
+
+for (const [name, enforces, memory] of [
+  ["are not held to a limit by the operator's wish", false, { workingSetBytes: 4n * GIB, limitBytes: 4n * GIB }],
+  ["have no limit", true, { workingSetBytes: 4n * GIB, limitBytes: undefined }],
+  ["have no group yet", true, undefined],
+] as const) {
+  test(`[17.2] pods that ${name} are no shortage`, async () => {
+    const w = world({ "memory.available": "100Mi" }, enforces);
+    w.kubepods.value = memory;
+    await w.clock.advance(10_000);
+    assert.deepEqual([w.pressure.value, w.troubles], [NO_PRESSURE, []]);
+    await w.end();
+  });
+}
 
 test("[17.8] a shortage that is over is held for five minutes; the cell changes only when the answer does", async () => {
   const w = world(ALL);

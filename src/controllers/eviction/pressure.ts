@@ -2,7 +2,7 @@
  * Measures every ten seconds how full the machine is and says in the cell `pressure` what the node is short of. What cannot be
  * measured is reported and says nothing about the rest.
  */
-import type { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import {
@@ -14,6 +14,8 @@ import {
   type Threshold,
   thresholdsMet,
 } from "../../domain/node/pressure.ts";
+import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
+import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Images } from "../../ports/images.ts";
 import type { Log } from "../../ports/log.ts";
@@ -26,6 +28,8 @@ export interface PressureOptions {
   /** Where the image store lies may change only with a restart of the runtime, and costs a call. */
   readonly imageFolderEveryMs: number;
   readonly thresholds: readonly Threshold[];
+  /** Pods as a whole are held to what is allocatable: then they are watched for it, too. */
+  readonly enforcesPods: boolean;
   /** A condition stays for so long after it was last seen. */
   readonly holdMs: number;
 }
@@ -33,6 +37,8 @@ export interface PressureOptions {
 export interface PressureParts {
   readonly machine: Pick<Machine, "facts" | "memoryWorkingSetBytes" | "processCount" | "filesystem">;
   readonly images: Pick<Images, "imageFilesystems">;
+  /** Undefined until the runtime has said which driver it uses. */
+  readonly cgroups: Latest<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>;
   readonly clock: Clock;
   readonly log: Log;
   readonly pressure: LatestCell<Pressure>;
@@ -62,11 +68,12 @@ export async function runPressure(parts: PressureParts, shutdown: AbortSignal): 
 const samePressure = (a: Pressure, b: Pressure) => a.memory === b.memory && a.disk === b.disk && a.pid === b.pid;
 
 async function measure(
-  { machine, options, log }: PressureParts,
+  { machine, cgroups, options, log }: PressureParts,
   imageFolder: ImageFolder,
   shutdown: AbortSignal,
 ): Promise<ReadonlyMap<Signal, Observation>> {
   const wanted = new Set(options.thresholds.map(({ signal }) => signal));
+  if (options.enforcesPods && wanted.has("memory.available")) wanted.add("allocatableMemory.available");
   const observations = new Map<Signal, Observation>();
   const attempt = async (signals: readonly Signal[], read: () => Promise<readonly Observation[]>) => {
     if (!signals.some((signal) => wanted.has(signal))) return;
@@ -83,6 +90,12 @@ async function measure(
     const { memoryBytes } = await machine.facts();
     const available = memoryBytes - (await machine.memoryWorkingSetBytes());
     return [{ available: available > 0n ? available : 0n, capacity: memoryBytes }];
+  });
+  await attempt(["allocatableMemory.available"], async () => {
+    const memory = await cgroups.value?.pods.memory(KUBEPODS);
+    if (memory?.limitBytes === undefined) return [];
+    const available = memory.limitBytes - memory.workingSetBytes;
+    return [{ available: available > 0n ? available : 0n, capacity: memory.limitBytes }];
   });
   await attempt(["pid.available"], async () => {
     const { pidsMax } = await machine.facts();

@@ -16,7 +16,7 @@ import { ApiUnreachableError } from "../../ports/api-error.ts";
 import { runOwnNode } from "../cluster-objects/own-node.ts";
 import { runLease } from "./lease.ts";
 import { runNodeStatus } from "./node-status.ts";
-import { runPodCidr } from "./pod-cidr.ts";
+import { givePodCidr, runPodCidr } from "./pod-cidr.ts";
 import { runRegistration } from "./register.ts";
 import { SnapshotReader } from "./snapshot.ts";
 
@@ -460,4 +460,17 @@ test("[3.20] the pod ranges are handed to the runtime when they change, and agai
   await w.clock.advance(60_000);
   assert.equal(w.handed.length, 2);
   await w.end(running);
+});
+
+test("[1.12] [3.20] without an API server the operator's range is handed to the runtime, until it has taken it; none is none", async () => {
+  const w = world();
+  w.runtime.refusals = 2;
+  const running = givePodCidr("198.18.3.0/24", w, w.stop.signal);
+  await w.clock.advance(19_999);
+  assert.equal(w.handed.length, 2);
+  await w.clock.advance(1);
+  await running;
+  assert.deepEqual(new Set(w.handed), new Set(["198.18.3.0/24"]));
+  await givePodCidr("", w, w.stop.signal);
+  assert.deepEqual([w.handed.length, w.clock.timersPending], [3, 0]);
 });

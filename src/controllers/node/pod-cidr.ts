@@ -1,4 +1,4 @@
-/** Hands the pod ranges that the cluster gave this node to the runtime, once for each change. */
+/** Hands the ranges that pods have their addresses from to the runtime: those the cluster gave this node, once for each change, or the operator's. */
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
@@ -12,10 +12,23 @@ export interface PodCidrParts {
   readonly runtime: Pick<Runtime, "setPodCidr">;
   readonly clock: Clock;
   readonly log: Log;
-  readonly ownNode: Latest<OwnNode>;
 }
 
-export async function runPodCidr({ runtime, clock, log, ownNode }: PodCidrParts, shutdown: AbortSignal): Promise<void> {
+/** Without an API server the operator says it, once and for all. */
+export async function givePodCidr(podCidr: string, parts: PodCidrParts, shutdown: AbortSignal): Promise<void> {
+  if (podCidr === "") return;
+  try {
+    while (!(await isTaken("", podCidr, parts, shutdown))) await sleep(parts.clock, RETRY_MS, shutdown);
+  } catch (error) {
+    if (!shutdown.aborted) throw error;
+  }
+}
+
+export async function runPodCidr(
+  parts: PodCidrParts & { readonly ownNode: Latest<OwnNode> },
+  shutdown: AbortSignal,
+): Promise<void> {
+  const { clock, ownNode } = parts;
   let handed = "";
   let seen = -1;
   try {
@@ -24,18 +37,31 @@ export async function runPodCidr({ runtime, clock, log, ownNode }: PodCidrParts,
       const { value } = ownNode;
       const wanted = value.kind === "present" ? (value.node.spec?.podCIDRs ?? []).join(",") : "";
       if (wanted === "" || wanted === handed) continue;
-      try {
-        await runtime.setPodCidr(wanted, shutdown);
-        log.info(0, "Updating Pod CIDR", { originalPodCIDR: handed, newPodCIDR: wanted });
+      if (await isTaken(handed, wanted, parts, shutdown)) {
         handed = wanted;
-      } catch (error) {
-        shutdown.throwIfAborted();
-        log.error("Failed to update pod CIDR", error, { podCIDR: wanted });
+      } else {
         await sleep(clock, RETRY_MS, shutdown);
         seen = -1; // Looks again even if nothing changed.
       }
     }
   } catch (error) {
     if (!shutdown.aborted) throw error;
+  }
+}
+
+async function isTaken(
+  originalPodCIDR: string,
+  newPodCIDR: string,
+  { runtime, log }: PodCidrParts,
+  shutdown: AbortSignal,
+): Promise<boolean> {
+  try {
+    await runtime.setPodCidr(newPodCIDR, shutdown);
+    log.info(0, "Updating Pod CIDR", { originalPodCIDR, newPodCIDR });
+    return true;
+  } catch (error) {
+    shutdown.throwIfAborted();
+    log.error("Failed to update pod CIDR", error, { podCIDR: newPodCIDR });
+    return false;
   }
 }

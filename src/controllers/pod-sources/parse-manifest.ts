@@ -1,16 +1,27 @@
 /** A manifest's bytes as plain values: JSON where it is JSON, YAML otherwise. */
-import { type ParsedYaml, parseYaml } from "../../base/yaml-text.ts";
+import { parseYaml } from "../../base/yaml-text.ts";
 
-export function parseManifest(bytes: Uint8Array): ParsedYaml {
+export type ParsedManifest =
+  | { readonly kind: "ok"; readonly value: unknown }
+  | { readonly kind: "malformed"; readonly detail: string };
+
+export function parseManifest(bytes: Uint8Array): ParsedManifest {
+  const text = asText(bytes);
+  if (text === undefined) return { kind: "malformed", detail: "not UTF-8" };
+  if (text.trimStart().startsWith("{")) {
+    const value = asJson(text);
+    if (value !== undefined) return { kind: "ok", value };
+  }
+  const parsed = parseYaml(text);
+  if (parsed.kind === "ok" && parsed.value === null) return { kind: "malformed", detail: "there is no document" };
+  return parsed;
+}
+
+function asText(bytes: Uint8Array): string | undefined {
   try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    if (text.trimStart().startsWith("{")) {
-      const value = asJson(text);
-      if (value !== undefined) return { kind: "ok", value };
-    }
-    return parseYaml(text);
-  } catch (error) {
-    return { kind: "malformed", detail: error instanceof Error ? error.message : String(error) };
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
   }
 }
 

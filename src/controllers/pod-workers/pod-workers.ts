@@ -45,7 +45,6 @@ import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings } from "./worker
 
 /** After a failure, and when nothing is to be done; each up to half as much longer. */
 const RETRY_MS = 10_000;
-const RESYNC_MS = 60_000;
 const NETWORK_RETRY_MS = 1_000;
 /** More rounds than any sane pod needs; a plan that never settles is tried again later. */
 const ROUNDS_MAX = 8;
@@ -343,7 +342,8 @@ export class PodWorkers {
         return;
       }
       if (plan.actions.length === 0) {
-        wakeIn(Math.min(this.#jittered(RESYNC_MS), ...[...plan.backingOff.values()].map(({ leftMs }) => leftMs)));
+        const waits = [...plan.backingOff.values()].map(({ leftMs }) => leftMs);
+        wakeIn(Math.min(this.#jittered(this.#settings.resyncMs), ...waits));
         return;
       }
       if (!this.#networkReady(state, wakeIn)) return;

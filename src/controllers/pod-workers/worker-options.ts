@@ -77,5 +77,7 @@ export interface PodWorkerSettings {
   readonly hostResolver: () => Promise<ResolverConfig>;
   readonly seccompDefault: boolean;
   readonly backoffCapMs: number;
+  /** A pod with nothing to do is looked at again after so long. */
+  readonly resyncMs: number;
   readonly resources: PodResources;
 }

@@ -41,6 +41,7 @@ cgroupsContract("cgroup v2 on plain folders keeps the contract of Cgroups", asyn
     },
     start: (name) => tree.start(folder(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
+    fill: (name, bytes) => tree.fill(folder(name), bytes),
     close: () => rm(root, { recursive: true }),
   };
 });

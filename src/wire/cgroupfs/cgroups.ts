@@ -12,6 +12,7 @@ import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-val
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Hierarchies } from "./hierarchies.ts";
+import { readMemory } from "./memory.ts";
 import type { Setting } from "./settings.ts";
 import type { CgroupTree } from "./tree.ts";
 import { cgroupV1 } from "./v1.ts";
@@ -59,6 +60,7 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
       }
       return [...names].sort();
     },
+    memory: (name) => readMemory(tree, version, pathOf(name)),
     processes: async (name) => processesOf(tree, (await below(name)).flat()),
     async destroy(name, signal) {
       assert(name.length > 0, "the group everything is in is not ours to remove");

@@ -83,6 +83,7 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
       credentials = next;
       authenticator = authenticatorFor(next, clock);
     },
+    renewConnections: () => pool.renew(),
     async close() {
       closing.abort(new ClosedError());
       await pool.close();

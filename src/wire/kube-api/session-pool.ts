@@ -57,6 +57,11 @@ export class SessionPool {
     for (const session of this.#sessions) session.drain();
   }
 
+  /** As `replace`, with the credentials there are. A connection that is still being made is new already. */
+  renew(): void {
+    for (const session of this.#sessions) if (session !== this.#connecting) session.drain();
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     const sessions = [...this.#sessions];

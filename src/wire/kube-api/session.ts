@@ -1,6 +1,6 @@
 /**
  * One HTTP/2 connection. It takes requests from the server's first SETTINGS until it is told to drain (GOAWAY, new
- * credentials) or breaks; what is open then may finish, or is rejected. Nothing of it stays once `closed` resolves.
+ * credentials, a renewal) or breaks; what is open then may finish, or is rejected. Nothing of it stays once `closed` resolves.
  */
 import {
   type ClientHttp2Session,

@@ -41,7 +41,7 @@ export function apiServerOver(
   root: string,
   random: Random,
   watchSeconds: WatchSeconds,
-): ApiServer {
+): Omit<ApiServer, "renewConnections"> {
   const call = async <T>(request: ApiRequest, signal: AbortSignal): Promise<T> => {
     const body = await requester.send({ ...request, path: root + request.path }, signal);
     return parseJson(request.operation, body) as T;

@@ -21,6 +21,17 @@ export function watchCases(world: () => ApiWorld): void {
 }
 
 function eventCases(world: () => ApiWorld): void {
+  void test("connections that are renewed cost no event: a watch goes on, and requests are answered", async () => {
+    const { api, namespace } = world();
+    const ns = await namespace();
+    const resourceVersion = await versionNow(api, ns);
+    const seen = take(api.watch(configMaps, { namespace: ns }, { kind: "after", resourceVersion }, forever), 2);
+    await api.create(configMaps, configMap(ns, "a"), forever);
+    api.renewConnections();
+    await api.create(configMaps, configMap(ns, "b"), forever);
+    assert.deepEqual(brief(await seen), ["added a", "added b"]);
+  });
+
   void test("a watch after a version tells what was added, modified and deleted, in order", async () => {
     const { api, namespace } = world();
     const ns = await namespace();

@@ -35,6 +35,7 @@ async function openWatch(api: KubeApi, namespace: string, onEvent: (event: Watch
 
 export function faultCases(cluster: ClusterOf): void {
   silenceCases(cluster);
+  renewalCases(cluster);
   cutCases(cluster);
   slowCases(cluster);
   informerCases(cluster);
@@ -109,6 +110,49 @@ function silenceCases(cluster: ClusterOf): void {
     proxy.now({});
     await late;
     await waitUntil("the watch to see it", 5000, () => Promise.resolve(seen.includes("added")));
+    assert.equal(proxy.accepted, 1);
+  });
+}
+
+function renewalCases(cluster: ClusterOf): void {
+  void test("[1.14] renewed, what is asked goes over a new connection, and what was open goes on over the old", async (t) => {
+    const proxy = await proxyFor(t, cluster());
+    const api = await clientFor(t, cluster(), { url: proxy.url });
+    const ns = await newNamespace(api);
+    const seen: string[] = [];
+    await openWatch(api, ns, (event) => seen.push(event.kind));
+    assert.equal(proxy.accepted, 1);
+    api.renewConnections();
+    await api.create(configMaps, configMap(ns, "after"), forever);
+    await waitUntil("the watch to see it", 5000, () => Promise.resolve(seen.includes("added")));
+    assert.deepEqual([proxy.accepted, api.sessionsOpen], [2, 2]);
+    // Nothing is open on the second: it goes at once, and a third takes its place.
+    api.renewConnections();
+    await anything(api);
+    assert.deepEqual([proxy.accepted, api.sessionsOpen, api.streamsOpen], [3, 2, 1]);
+  });
+
+  void test("[1.14] renewed, nobody waits for a connection that hangs but who was on it", async (t) => {
+    const proxy = await proxyFor(t, cluster());
+    const api = await clientFor(t, cluster(), { url: proxy.url, requestLimitMs: 4000 });
+    await anything(api);
+    proxy.now(silent);
+    const hung = timed(() => anything(api));
+    await setTimeout(300);
+    api.renewConnections();
+    const next = await timed(() => anything(api));
+    assert.ok(!(next.outcome instanceof Error) && next.tookMs < 2000, `${next.tookMs} ms`);
+    assertUnreachable((await hung).outcome, { mayHaveHappened: true });
+    await waitUntil("the old connection to go", 15_000, () => Promise.resolve(api.sessionsOpen === 1));
+  });
+
+  void test("[1.14] a connection that is being made is new: who waits for it has it", async (t) => {
+    const proxy = await proxyFor(t, cluster());
+    const api = await clientFor(t, cluster(), { url: proxy.url });
+    const first = anything(api);
+    await setTimeout(0);
+    api.renewConnections();
+    await first;
     assert.equal(proxy.accepted, 1);
   });
 }

@@ -162,7 +162,7 @@ function watchCases(cluster: ClusterOf): void {
 }
 
 function turnCases(cluster: ClusterOf): void {
-  void test("150 requests under the default limit of 50 a second and 100 at once take about a second", async (t) => {
+  void test("[1.14] 150 requests under the default limit of 50 a second and 100 at once take about a second", async (t) => {
     const api = await clientFor(t, cluster(), { requestsPerSecond: 50, burst: 100 });
     await whoAmI(await clientFor(t, cluster()));
     const { tookMs } = await timed(() =>
@@ -172,7 +172,7 @@ function turnCases(cluster: ClusterOf): void {
     assert.ok(tookMs > 950 && tookMs < 4000, `${tookMs} ms`);
   });
 
-  void test("a client of its own is not held up by another's queue", async (t) => {
+  void test("[1.14] a client of its own is not held up by another's queue", async (t) => {
     const busy = await clientFor(t, cluster(), { requestsPerSecond: 20, burst: 1 });
     const heartbeats = await clientFor(t, cluster(), { requestLimitMs: 10_000 });
     const queue = Promise.allSettled(

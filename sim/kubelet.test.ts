@@ -1,0 +1,47 @@
+/** The kubelet as a whole: what only the wiring of its parts can show. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { ApiServer } from "../src/ports/api-server.ts";
+import { kubelet } from "./kubelet.ts";
+import { play } from "./scenarios/scenario.ts";
+import { World } from "./world.ts";
+
+test("[1.14] heartbeats that fail repeatedly renew the connections of every client, and nothing else does", async () => {
+  const world = new World({ seed: 1 });
+  const node = world.addNode("n1");
+  const renewed = new Map<string, number>();
+  const counted = (name: string, api: ApiServer): ApiServer => ({
+    ...api,
+    renewConnections: () => void renewed.set(name, (renewed.get(name) ?? 0) + 1),
+  });
+  node.start(({ api, ...ports }, self) => {
+    assert.ok(api !== undefined);
+    const { main, heartbeats, events } = api;
+    const clients = {
+      main: counted("main", main),
+      heartbeats: counted("heartbeats", heartbeats),
+      events: counted("events", events),
+    };
+    return kubelet({ ...ports, api: clients }, self);
+  });
+  await world.advance(30_000);
+  assert.deepEqual([...renewed], [], "nothing failed");
+  world.api.leave();
+  await world.advance(15_000);
+  const counts = [...renewed.values()];
+  assert.deepEqual([...renewed.keys()].toSorted(), ["events", "heartbeats", "main"]);
+  assert.ok((counts[0] ?? 0) >= 4 && new Set(counts).size === 1, counts.join());
+  world.api.comeBack();
+  await world.advance(10_000);
+  const before = [...renewed.values()];
+  await world.advance(60_000);
+  assert.deepEqual([...renewed.values()], before, "it works again");
+});
+
+for (const failure of [new Error("a bug"), "a text", undefined, null]) {
+  test(`an agent that ends with ${String(failure)} is told of`, async () => {
+    const agent = () => ({ run: () => Promise.reject(failure) });
+    const { wrong } = await play({ name: "nothing", steps: [], lastsMs: 1000, wrong: () => [] }, { agent });
+    assert.deepEqual(wrong, [`the agent ended by itself: ${String(failure)}`]);
+  });
+}

@@ -1,0 +1,34 @@
+/** Tells the cluster why a kubelet could not even begin: its last word before it ends. */
+import { sleep } from "../concurrency/sleep.ts";
+import { EventRecorder } from "../controllers/events/event-recorder.ts";
+import type { KubeletPorts } from "./compose.ts";
+
+/** Whoever starts it again should not wait long for a word that may not get through. */
+const TOLD_WITHIN_MS = 5_000;
+
+export async function tellSetupFailure(
+  { api, clock, random, logOf }: Pick<KubeletPorts, "api" | "clock" | "random" | "logOf">,
+  nodeName: string,
+  error: unknown,
+): Promise<void> {
+  if (api === undefined) return;
+  const over = new AbortController();
+  const end = () => over.abort(new Error("said, or too late"));
+  const { events } = api;
+  const recorder = new EventRecorder(
+    {
+      api: {
+        create: (resource, object, signal) => events.create(resource, object, signal).finally(end),
+        patch: (resource, name, patch, options, signal) => events.patch(resource, name, patch, options, signal),
+      },
+      clock,
+      random,
+      log: logOf("events"),
+    },
+    { nodeName, eventRecordQps: 0, eventBurst: 0 },
+  );
+  const message = error instanceof Error ? error.message : String(error);
+  recorder.emit({ kind: "Node", name: nodeName, namespace: "", uid: "" }, "Warning", "KubeletSetupFailed", message);
+  const tooLate = sleep(clock, TOLD_WITHIN_MS, over.signal).then(end, () => undefined);
+  await Promise.all([recorder.run(over.signal), tooLate]);
+}
