@@ -2,8 +2,9 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { KnownExit } from "../../domain/pod/known-exits.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
+import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { BackoffEntry } from "../../domain/pod/restart-backoff.ts";
-import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { type PodRuntimeView, podNameOf } from "../../domain/pod/runtime-view.ts";
 import type { WaitingReason } from "../../domain/pod-status/container-status.ts";
 
 export interface PullTrouble {
@@ -51,4 +52,12 @@ export function newPodState(uid: string, arrival: number): PodState {
     cgroupSeenMonotonicMs: Number.NEGATIVE_INFINITY,
     arrival,
   };
+}
+
+/** As people know it: by its object, or by what the runtime has of it. */
+export function nameInJournal(state: PodState, seen: PodRuntimeView | undefined): string {
+  const view = state.view ?? seen;
+  const ofRuntime = view === undefined ? undefined : podNameOf(view);
+  const name = state.pod === undefined ? ofRuntime : podNameOfObject(state.pod);
+  return name === undefined ? "" : `${name.namespace}/${name.name}`;
 }

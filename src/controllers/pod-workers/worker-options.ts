@@ -2,6 +2,7 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { Turnstile } from "../../concurrency/turnstile.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { ResolverConfig } from "../../domain/pod/dns-config.ts";
@@ -80,4 +81,6 @@ export interface PodWorkerSettings {
   /** A pod with nothing to do is looked at again after so long. */
   readonly resyncMs: number;
   readonly resources: PodResources;
+  /** How many pods may be in the making at once. */
+  readonly starts: Turnstile;
 }

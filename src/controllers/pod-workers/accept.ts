@@ -1,0 +1,72 @@
+/** Takes what was seen of a pod for known. What cannot be read again once a container is removed goes to the journal first. */
+import { withKnownExits } from "../../domain/pod/known-exits.ts";
+import {
+  containerNameOf,
+  emptyView,
+  mayRun,
+  newestOf,
+  type PodRuntimeView,
+  restartCountOf,
+} from "../../domain/pod/runtime-view.ts";
+import { lastWords } from "./last-words.ts";
+import { nameInJournal, type PodState } from "./pod-state.ts";
+import type { PodWorkerPorts } from "./worker-options.ts";
+
+export async function accept(
+  state: PodState,
+  view: PodRuntimeView,
+  { journal, clock, files, log }: Pick<PodWorkerPorts, "journal" | "clock" | "files" | "log">,
+): Promise<void> {
+  for (const container of view.containers) {
+    if (container.state !== "exited" || state.exitSeenMonotonicMs.has(container.id)) continue;
+    const name = containerNameOf(container);
+    const noted = journal.append({
+      kind: "exited",
+      uid: state.uid,
+      pod: nameInJournal(state, view),
+      wallMs: clock.wallMs(),
+      container: name,
+      containerId: container.id,
+      exitCode: container.exitCode,
+      reason: container.reason,
+      startedWallNs: String(container.startedWallNs ?? 0n),
+      finishedWallNs: String(container.finishedWallNs ?? 0n),
+      restartCount: restartCountOf(container),
+    });
+    const words = lastWords(container, files, log);
+    await noted;
+    state.messages.set(container.id, await words);
+    state.exitSeenMonotonicMs.set(container.id, clock.monotonicMs());
+    state.knownExits.set(name, {
+      containerId: container.id,
+      exitCode: container.exitCode,
+      reason: container.reason,
+      restartCount: restartCountOf(container),
+      startedWallNs: container.startedWallNs ?? 0n,
+      finishedWallNs: container.finishedWallNs ?? 0n,
+    });
+  }
+  forgetGone(state, view);
+  // The last word on a pod that has ended is kept though its containers are removed.
+  const hasEnded = state.lifecycle.kind === "terminated" || state.lifecycle.kind === "finished";
+  if (!hasEnded || state.view === undefined) state.view = withKnownExits(merged(state, view), state.knownExits);
+}
+
+/** What is remembered of containers goes with them, and why one waited goes when it runs. */
+function forgetGone(state: PodState, view: PodRuntimeView): void {
+  if (state.lifecycle.kind !== "running") return;
+  const listed = new Set(view.containers.map(({ id }) => id));
+  for (const id of state.exitSeenMonotonicMs.keys()) if (!listed.has(id)) state.exitSeenMonotonicMs.delete(id);
+  for (const id of state.messages.keys()) if (!listed.has(id)) state.messages.delete(id);
+  for (const name of state.waiting.keys()) if (newestOf(view, name)?.state === "running") state.waiting.delete(name);
+}
+
+/** While a pod ends, containers that are already removed from the runtime stay part of its last word. */
+function merged(state: PodState, view: PodRuntimeView): PodRuntimeView {
+  if (state.lifecycle.kind !== "terminating") return view;
+  const listed = new Set(view.containers.map(({ id }) => id));
+  const before = state.view ?? emptyView(state.uid);
+  const gone = before.containers.filter((container) => !listed.has(container.id) && !mayRun(container));
+  const sandboxes = view.sandboxes.length > 0 ? view.sandboxes : before.sandboxes;
+  return { ...view, sandboxes, containers: [...view.containers, ...gone] };
+}

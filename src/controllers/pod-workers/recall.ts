@@ -1,0 +1,26 @@
+/** Puts into a fresh state what an earlier process of ours knew of the pod. */
+import { isOver, type UidFacts } from "../../domain/journal/facts.ts";
+import { causeFromText } from "../../domain/pod/pod-lifecycle.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { PodState } from "./pod-state.ts";
+
+export function recall(state: PodState, facts: UidFacts | undefined, isStatic: boolean, clock: Clock): void {
+  if (facts === undefined || (facts.finishedWallMs !== undefined && !isOver(facts, isStatic))) return;
+  for (const [name, exits] of facts.exits) {
+    const last = exits.at(-1);
+    if (last === undefined) continue;
+    const { containerId, exitCode, reason, restartCount } = last;
+    const [startedWallNs, finishedWallNs] = [BigInt(last.startedWallNs), BigInt(last.finishedWallNs)];
+    state.knownExits.set(name, { containerId, exitCode, reason, restartCount, startedWallNs, finishedWallNs });
+  }
+  const { terminating, finishedWallMs } = facts;
+  if (finishedWallMs !== undefined) {
+    state.lifecycle = { kind: "finished", why: causeFromText(terminating?.why ?? "") };
+  } else if (terminating !== undefined) {
+    // The grace ran on while we were away; a clock that was set back does not lengthen it.
+    const { graceSeconds, graceSinceWallMs, why } = terminating;
+    const goneMs = Math.min(Math.max(0, clock.wallMs() - graceSinceWallMs), graceSeconds * 1000);
+    const sinceMonotonicMs = clock.monotonicMs() - goneMs;
+    state.lifecycle = { kind: "terminating", graceSeconds, sinceMonotonicMs, why: causeFromText(why) };
+  }
+}
