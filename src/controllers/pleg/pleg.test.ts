@@ -114,8 +114,9 @@ test("a hint that tells what is known is dropped, also when it became known whil
   await tell("created");
   await clock.advance(5_000);
   assert.deepEqual(looks, ["a"]);
+  listed[0] = { ...known, state: "notReady" };
   await tell("stopped");
-  assert.deepEqual(looks, ["a", "a"], "its end is not known");
+  assert.deepEqual([observer.present("a")?.sandboxes[0]?.state, looks], ["notReady", ["a"]], "its end was not known");
   await end();
 });
 

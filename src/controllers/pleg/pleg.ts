@@ -43,6 +43,8 @@ const RETRY_MS_MAX = 3_000;
 export class Pleg {
   readonly #options: PlegOptions;
   #lastListedMs: number | undefined;
+  /** Of what ended only its state is asked for: nothing came to be that a listing would have to find. */
+  readonly #ended = new Set<string>();
 
   constructor(options: PlegOptions) {
     this.#options = options;
@@ -95,14 +97,20 @@ export class Pleg {
       for await (const event of this.#options.runtime.events(signal)) {
         const { podUid, kind } = event;
         if (podUid === undefined || this.#options.observer.knows(podUid, event)) continue;
-        if (kind === "stopped" && !this.#options.observer.isAttended(podUid)) looks.wake(podUid);
-        else hints.note(podUid, event);
+        if (kind !== "stopped" || this.#options.observer.isAttended(podUid)) hints.note(podUid, event);
+        else this.#lookAtEnd(event, podUid, looks);
       }
     } catch (error) {
       if (isRuntimeError(error, "unimplemented")) return "unimplemented";
       if (!signal.aborted) this.#options.log.info(2, "the stream of runtime events broke", { error: String(error) });
     }
     return "broken";
+  }
+
+  #lookAtEnd(event: ContainerEvent, uid: string, looks: KeyedWorker<string>): void {
+    const isSeen = this.#options.observer.knows(uid, { ...event, kind: "created" });
+    if (isSeen && !looks.isBusy(uid)) this.#ended.add(uid);
+    looks.wake(uid);
   }
 
   async #relistUntilBroken(
@@ -144,7 +152,10 @@ export class Pleg {
 
   async #look(uid: string, looks: KeyedWorker<string>, hints: UnhurriedHints, signal: AbortSignal): Promise<void> {
     try {
-      const { sandboxes, containers } = await this.#options.observer.look(uid, signal);
+      const { observer } = this.#options;
+      const { sandboxes, containers } = await (this.#ended.delete(uid)
+        ? observer.refresh(uid, { sandboxIds: [], containers: [] }, signal)
+        : observer.look(uid, signal));
       // Something came to be that has not our label: somebody made it by hand, and only the whole list shows it.
       const isNowhere = sandboxes.length === 0 && containers.length === 0;
       if (hints.takeCame(uid) && isNowhere) await this.#relist(looks, signal);
