@@ -70,7 +70,7 @@ function readEvent(from: ContainerEventResponse, onMalformed: (detail: string) =
     return present({
       containerId: nonEmpty(from.containerId, "an event's container"),
       kind: wordOf(KINDS, from.containerEventType, "an event's kind"),
-      wallNs: wallNs(from.createdAt, "an event's time"),
+      wallNs: wallNs(from.createdAt),
       sandboxId: sandbox?.id || undefined,
       podUid: sandbox?.metadata?.uid || undefined,
     });

@@ -19,15 +19,14 @@ export function nonEmpty(value: string, what: string): string {
   return value;
 }
 
-/** Nanoseconds since 1970. */
-export function wallNs(value: bigint, what: string): bigint {
-  if (value < 0n) throw new Malformed(`${what} is a time before 1970`);
-  return value;
-}
+/**
+ * Nanoseconds since 1970; 0 where it is not known. containerd writes a time that it never set as one of the year 1: so it tells of a sandbox
+ * whose making was cut short, and that must still be ended.
+ */
+export const wallNs = (value: bigint): bigint => (value < 0n ? 0n : value);
 
 /** CRI writes "not yet" as zero. */
-export const wallNsOrAbsent = (value: bigint, what: string): bigint | undefined =>
-  value === 0n ? undefined : wallNs(value, what);
+export const wallNsOrAbsent = (value: bigint): bigint | undefined => (value <= 0n ? undefined : value);
 
 /** A 64-bit value that a JavaScript number holds exactly, or nothing: digits are never lost silently. */
 export function exactNumber(value: bigint, what: string): number {

@@ -26,7 +26,7 @@ export function runtimeSandboxes(caller: Caller): RuntimeSandboxes {
 
     sandboxStatus: (id, { verbose }, signal) =>
       call(caller, rpc.podSandboxStatus, { podSandboxId: id, verbose }, signal, (answer) => {
-        const readWallNs = wallNsOrAbsent(answer.timestamp, "time of the reading");
+        const readWallNs = wallNsOrAbsent(answer.timestamp);
         return {
           status: fromSandboxStatus(required(answer.status, `status of sandbox ${id}`)),
           info: answer.info,

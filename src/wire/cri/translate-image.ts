@@ -57,7 +57,7 @@ export function fromImage(from: ImageMessage): Image {
 export function fromFilesystem(from: FilesystemUsageMessage): FilesystemUsage {
   const { mountpoint } = required(from.fsId, "a filesystem's mountpoint");
   return present({
-    wallNs: wallNs(from.timestamp, `time of the usage of ${mountpoint}`),
+    wallNs: wallNs(from.timestamp),
     mountpoint,
     usedBytes: from.usedBytes?.value,
     inodesUsed: from.inodesUsed?.value,

@@ -67,7 +67,7 @@ export function fromSandbox(from: PodSandbox | PodSandboxStatusMessage): Sandbox
     id,
     metadata: fromSandboxMetadata(from.metadata, id),
     state: wordOf(SANDBOX_STATES, from.state, `state of sandbox ${id}`),
-    createdWallNs: wallNs(from.createdAt, `creation of sandbox ${id}`),
+    createdWallNs: wallNs(from.createdAt),
     labels: from.labels,
     annotations: from.annotations,
     runtimeHandler: from.runtimeHandler,

@@ -63,7 +63,7 @@ export function fromSandboxStats(from: PodSandboxStats): SandboxStats {
     network:
       network &&
       present({
-        wallNs: wallNs(network.timestamp, "time of the network usage"),
+        wallNs: wallNs(network.timestamp),
         defaultInterface: network.defaultInterface && fromInterface(network.defaultInterface),
         interfaces: network.interfaces.map(fromInterface),
       }),
@@ -74,7 +74,7 @@ export function fromSandboxStats(from: PodSandboxStats): SandboxStats {
 
 function fromCpu(from: CpuUsageMessage): CpuUsage {
   return present({
-    wallNs: wallNs(from.timestamp, "time of the CPU usage"),
+    wallNs: wallNs(from.timestamp),
     usageCoreNs: from.usageCoreNanoSeconds?.value,
     usageNanoCores: from.usageNanoCores?.value,
     pressure: from.psi && fromPressure(from.psi),
@@ -83,7 +83,7 @@ function fromCpu(from: CpuUsageMessage): CpuUsage {
 
 function fromMemory(from: MemoryUsageMessage): MemoryUsage {
   return present({
-    wallNs: wallNs(from.timestamp, "time of the memory usage"),
+    wallNs: wallNs(from.timestamp),
     workingSetBytes: from.workingSetBytes?.value,
     availableBytes: from.availableBytes?.value,
     usageBytes: from.usageBytes?.value,
@@ -96,7 +96,7 @@ function fromMemory(from: MemoryUsageMessage): MemoryUsage {
 
 function fromSwap(from: SwapUsageMessage): SwapUsage {
   return present({
-    wallNs: wallNs(from.timestamp, "time of the swap usage"),
+    wallNs: wallNs(from.timestamp),
     availableBytes: from.swapAvailableBytes?.value,
     usageBytes: from.swapUsageBytes?.value,
   });
@@ -104,7 +104,7 @@ function fromSwap(from: SwapUsageMessage): SwapUsage {
 
 function fromIo(from: IoUsageMessage): IoUsage {
   return present({
-    wallNs: wallNs(from.timestamp, "time of the IO usage"),
+    wallNs: wallNs(from.timestamp),
     pressure: from.psi && fromPressure(from.psi),
   });
 }
@@ -149,7 +149,7 @@ const METRIC_KINDS: Words<MetricSample["kind"], MetricType> = [
 function fromMetric(from: Metric): MetricSample {
   return {
     name: nonEmpty(from.name, "a metric's name"),
-    wallNs: wallNs(from.timestamp, `time of metric ${from.name}`),
+    wallNs: wallNs(from.timestamp),
     kind: wordOf(METRIC_KINDS, from.metricType, `kind of metric ${from.name}`),
     labelValues: from.labelValues,
     value: required(from.value, `value of metric ${from.name}`).value,
