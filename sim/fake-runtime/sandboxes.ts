@@ -34,9 +34,7 @@ export class Sandboxes {
     const { runSandboxMs } = this.#state.durations;
     if (runSandboxMs > 0) {
       await sleep(this.#state.options.clock, runSandboxMs, NEVER);
-      // As for containers: done all the same, or nothing but the name is left.
-      if (this.#state.isDead || (signal.aborted && this.#state.options.random.fraction() < 0.5))
-        throw refuse(operation, "cancelled", "the caller has left");
+      if (this.#state.isDead || signal.aborted) this.#cutShort(id, config, runtimeHandler);
     }
     const { addError } = this.#state.network;
     const isOnNodeNetwork = config.security?.namespaces?.network === "node";
@@ -44,6 +42,18 @@ export class Sandboxes {
       throw fail(`failed to setup network for sandbox "${id}": ${addError}`);
     this.#begin(id, config, runtimeHandler, isOnNodeNetwork ? [] : [this.#state.takeAddress()]);
     return id;
+  }
+
+  /** As for containers: done all the same, or nothing but the name is left; or a sandbox that never began, of a time nobody knows. */
+  #cutShort(id: string, config: SandboxConfig, runtimeHandler: string): void {
+    const luck = this.#state.isDead ? 0 : this.#state.options.random.fraction();
+    if (luck >= 0.6) return;
+    if (luck >= 0.3) {
+      const name = sandboxName(config.metadata);
+      const unbegun = { createdWallNs: 0n, state: "notReady", ips: [], process: undefined } as const;
+      this.#state.sandboxes.set(id, { id, name, config, runtimeHandler, ...unbegun });
+    }
+    throw refuse("RunPodSandbox", "cancelled", "the caller has left");
   }
 
   #begin(id: string, config: SandboxConfig, runtimeHandler: string, ips: readonly string[]): void {
