@@ -14,10 +14,10 @@ export interface IdleStage extends Stage {
 export async function idle(stages: readonly IdleStage[], size: Size): Promise<readonly (readonly Figure[])[]> {
   for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.up(name, "pause")));
   await pause(Math.max(size.idleSettleMs, size.idleMs - size.idleCountedMs));
-  const since = await Promise.all(stages.map((stage) => reading(stage)));
+  const since = await Promise.all(stages.map(async (stage) => ({ stage, before: await reading(stage) })));
   await pause(size.idleCountedMs);
   const figures = await Promise.all(
-    stages.map(async (stage, index) => figuresOf(stage.pods, since[index] ?? nothing, await reading(stage))),
+    since.map(async ({ stage, before }) => figuresOf(stage.pods, before, await reading(stage))),
   );
   for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.down(name)));
   return figures;
@@ -32,8 +32,6 @@ interface Reading {
   readonly rssMb: number;
   readonly pssMb: number;
 }
-
-const nothing: Reading = { atMs: 0, agentMs: 0, runtimeMs: 0, rssMb: 0, pssMb: 0 };
 
 async function reading({ world, hand: { agent } }: IdleStage): Promise<Reading> {
   if (agent === undefined) throw new Error("a client without an agent is always idle");

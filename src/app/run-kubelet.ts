@@ -1,6 +1,8 @@
 /** Starts the node agent on this machine: makes the adapters, calls compose, heeds signals. */
+
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { errorText } from "../base/error-text.ts";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
 import type { Log } from "../ports/log.ts";
@@ -69,7 +71,7 @@ function guardAgainstOom(score: number, log: Log): void {
   try {
     setOwnOomScore(score);
   } catch (error) {
-    log.info(0, "Failed to ApplyOOMScoreAdj", { err: error instanceof Error ? error.message : String(error) });
+    log.info(0, "Failed to ApplyOOMScoreAdj", { err: errorText(error) });
   }
 }
 

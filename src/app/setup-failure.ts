@@ -1,4 +1,5 @@
 /** Tells the cluster why a kubelet could not even begin: its last word before it ends. */
+import { errorText } from "../base/error-text.ts";
 import { sleep } from "../concurrency/sleep.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
 import type { KubeletPorts } from "./compose.ts";
@@ -27,7 +28,7 @@ export async function tellSetupFailure(
     },
     { nodeName, eventRecordQps: 0, eventBurst: 0 },
   );
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   recorder.emit({ kind: "Node", name: nodeName, namespace: "", uid: "" }, "Warning", "KubeletSetupFailed", message);
   const tooLate = sleep(clock, TOLD_WITHIN_MS, over.signal).then(end, () => undefined);
   await Promise.all([recorder.run(over.signal), tooLate]);

@@ -2,6 +2,7 @@
  * YAML as the Go tools read it: of several documents the first, YAML 1.1 scalars (0644 is octal, yes is true) but no dates and no numbers
  * to the base of sixty, the last of two equal keys. Bounded in depth and in aliases; how long a text may be is the caller's to say.
  */
+
 import {
   type Document,
   isCollection,
@@ -12,6 +13,7 @@ import {
   type Tags,
   visit,
 } from "yaml";
+import { errorText } from "./error-text.ts";
 
 const ALIASES_MAX = 100;
 const DEPTH_MAX = 64;
@@ -53,7 +55,7 @@ export function parseYaml(text: string, { intAsBigInt = false }: YamlOptions = {
     const value: unknown = first.toJS({ maxAliasCount: ALIASES_MAX });
     return { kind: "ok", value, duplicateKeys: duplicateKeys(first, text) };
   } catch (error) {
-    return malformed(error instanceof Error ? error.message : String(error));
+    return malformed(errorText(error));
   }
 }
 

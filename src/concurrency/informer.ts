@@ -5,7 +5,9 @@
  * meanwhile is gone with it. A broken watch goes on where it was; a version that is no longer kept means listing again. It
  * never ends by itself: whatever fails is reported and tried again, until its signal aborts.
  */
+
 import { backoffMs } from "../base/backoff.ts";
+import { errorText } from "../base/error-text.ts";
 import { ApiError, ApiUnreachableError } from "../ports/api-error.ts";
 import type { ApiObject, ApiServer, Resource, Selection, WatchEvent } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
@@ -100,7 +102,7 @@ class InformerLoop<T extends ApiObject> {
   /** Decides how to go on, and whether that may be without a pause. */
   #recover(failure: unknown, resumed: boolean): boolean {
     const { onTrouble, resource } = this.#options;
-    onTrouble(`${resource.plural}: ${failure instanceof Error ? failure.message : String(failure)}`);
+    onTrouble(`${resource.plural}: ${errorText(failure)}`);
     this.#barrenResumes = resumed && !this.#sawEvent ? this.#barrenResumes + 1 : 0;
     const next = afterFailure(failure, this.#barrenResumes);
     if (next.from === "list") this.#version = undefined;

@@ -2,7 +2,9 @@
  * Plain HTTP on 127.0.0.1:10248: "ok" while every check passes. A port that is taken costs a line in the log every five seconds
  * and nothing else: the listener is tried again for as long as the process runs.
  */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { errorText } from "../base/error-text.ts";
 import { sleep } from "../concurrency/sleep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
@@ -136,7 +138,7 @@ function faultOf(check: HealthCheck): string | undefined {
   try {
     return check.check();
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 

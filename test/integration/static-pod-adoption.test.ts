@@ -12,12 +12,11 @@ import { planMirrors } from "../../src/domain/pod/mirror-plan.ts";
 import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, fullNameOf } from "../../src/domain/pod/pod-identity.ts";
 import { identified, type StaticManifest } from "../../src/domain/pod/static-pod-source.ts";
 import { type StaticPodWorld, staticUidOf } from "../../src/domain/pod/static-pod-uid.ts";
-import { connectCri } from "../../src/wire/cri/client.ts";
-import { hostClock } from "../../src/wire/host/clock.ts";
 import type { KubeApi } from "../../src/wire/kube-api/client.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { waitUntil } from "../cluster/wait.ts";
+import { withRuntime } from "../support/node-runtime.ts";
 import { clientOf } from "./api-world.ts";
 
 const forever = new AbortController().signal;
@@ -64,9 +63,7 @@ describe("a static pod of a Go kubelet", () => {
       mirror = await api.get(pods, { namespace: "kube-system", name: "web-n1" }, forever);
       return mirror.status?.phase === "Running";
     });
-    const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: () => {} }, hostClock);
-    const sandboxes = await cri.runtime.listSandboxes({}, forever);
-    cri.close();
+    const sandboxes = await withRuntime(node, (runtime) => runtime.listSandboxes({}, forever));
     world = { facts: new Map(), sandboxes, mirrors: new Map([[fullNameOf(mirror), mirror]]) };
   });
 

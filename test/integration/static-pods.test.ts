@@ -5,10 +5,9 @@ import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE } from "../../src/domain/pod/pod-identity.ts";
-import { connectCri } from "../../src/wire/cri/client.ts";
-import { hostClock } from "../../src/wire/host/clock.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { auditOf } from "../support/audit.ts";
+import { withRuntime } from "../support/node-runtime.ts";
 import { StaticWorld, staticManifest, staticUid } from "../support/static-world.ts";
 import { NODE, NODE_USER } from "../support/survival-world.ts";
 
@@ -102,17 +101,14 @@ describe("static pods on a node of ours", () => {
   test("[4.2] [27.3.2] the runtime is told that it is from a file, since when, and its hash", async () => {
     const uid = staticUid(await world.ready("web"));
     const node = world.cluster.nodes[0] ?? assert.fail("the cluster has a node");
-    const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: () => {} }, hostClock);
-    try {
-      const labels = { "io.kubernetes.pod.uid": uid };
-      const sandboxes = await cri.runtime.listSandboxes({ labels }, new AbortController().signal);
-      const [{ annotations } = assert.fail("it has a sandbox")] = sandboxes.filter(({ state }) => state === "ready");
-      const { [CONFIG_SEEN]: seen = "", ...rest } = annotations;
-      assert.deepEqual(rest, { [CONFIG_SOURCE]: "file", [CONFIG_HASH]: uid });
-      assert.match(seen, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/);
-    } finally {
-      cri.close();
-    }
+    const labels = { "io.kubernetes.pod.uid": uid };
+    const sandboxes = await withRuntime(node, (runtime) =>
+      runtime.listSandboxes({ labels }, new AbortController().signal),
+    );
+    const [{ annotations } = assert.fail("it has a sandbox")] = sandboxes.filter(({ state }) => state === "ready");
+    const { [CONFIG_SEEN]: seen = "", ...rest } = annotations;
+    assert.deepEqual(rest, { [CONFIG_SOURCE]: "file", [CONFIG_HASH]: uid });
+    assert.match(seen, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z$/);
   });
 
   test("[4.3] of two files with pods of one name the first runs, and an event tells of the other", async () => {

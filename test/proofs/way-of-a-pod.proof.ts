@@ -9,8 +9,6 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { Node, Pod } from "../../src/api/gen/core-v1.ts";
 import { nodes } from "../../src/api/resources.ts";
-import { connectCri } from "../../src/wire/cri/client.ts";
-import { hostClock } from "../../src/wire/host/clock.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import type { CriProxy } from "../cluster/cri-proxy.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
@@ -18,6 +16,7 @@ import { figure } from "../figures.ts";
 import { wholeSize } from "../size.ts";
 import { nodeUser, requestsBy } from "../support/audit-log.ts";
 import { ClusterPods, isRunning, podOn, SLEEPER } from "../support/cluster-pods.ts";
+import { withRuntime } from "../support/node-runtime.ts";
 
 const REPLICAS = wholeSize() ? 50 : 10;
 const CROWD = wholeSize() ? 110 : 30;
@@ -119,14 +118,11 @@ void suite("the way of many pods", () => {
     await pods.delete("ten");
     for (const name of names) await pods.gone(name, 120_000);
     figure("until all of it was gone", roundedSeconds(performance.now() - startedMs), "s");
-    const left = connectCri({ endpoint: node.criEndpoint, onMalformed: () => {} }, hostClock);
-    try {
-      const isEmpty = async () => (await left.runtime.listSandboxes({}, signal)).length === 0;
+    await withRuntime(node, async (runtime) => {
+      const isEmpty = async () => (await runtime.listSandboxes({}, signal)).length === 0;
       await waitUntil("the runtime to have no sandbox left", 120_000, isEmpty, 500);
-      assert.deepEqual(await left.runtime.listContainers({}, signal), []);
-    } finally {
-      left.close();
-    }
+      assert.deepEqual(await runtime.listContainers({}, signal), []);
+    });
   });
 
   test("[6.1] a crowd of pods created at once runs", async () => {

@@ -1,7 +1,9 @@
 /** Configuration and flags as what the agent runs on. Throws where a text says nothing that can be run. */
+
 import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { DurationError } from "../../base/duration.ts";
+import { errorText } from "../../base/error-text.ts";
 import { parseQuantity, QuantityError } from "../../base/quantity.ts";
 import { AGENT_FLAGS, type AgentFlagName } from "./agent-flags.ts";
 import type {
@@ -221,7 +223,7 @@ function reservation(flag: string, written: Readonly<Record<string, string>>): R
         const amount = parseQuantity(text);
         if (amount.nanos >= 0n) return [resource, amount] as const;
       } catch (error) {
-        const why = error instanceof Error ? error.message : String(error);
+        const why = errorText(error);
         throw fault(`failed to parse quantity ${goQuote(text)} for ${goQuote(resource)} resource: ${why}`, error);
       }
       throw fault(`resource quantity for ${goQuote(resource)} cannot be negative: ${text}`);

@@ -1,4 +1,5 @@
 /** The command line with pflag's rules: `--name value`, `--name=value`, `-v4`, booleans without a value, `_` for `-`. */
+import { errorText } from "../../base/error-text.ts";
 import type { AgentFlagName } from "./agent-flags.ts";
 import type { FieldPath } from "./fields.ts";
 import { FLAGS, type Flag } from "./flag-table.ts";
@@ -77,7 +78,7 @@ class Command implements ParsedFlags {
       return flagValue(syntax, text, earlier);
     } catch (error) {
       const names = shorthand === undefined ? `--${name}` : `-${shorthand}, --${name}`;
-      const why = error instanceof Error ? error.message : String(error);
+      const why = errorText(error);
       throw new FlagFault(`invalid argument ${JSON.stringify(text)} for ${JSON.stringify(names)} flag: ${why}`, {
         cause: error,
       });

@@ -2,6 +2,7 @@
  * Removes dead containers and sandboxes, with their logs: at once when a pod has one too many or is over, and for all every minute. Reads
  * `podRuntimeStatus` and `podOutcomes`; what is over is the worker's word, so no end is forgotten before it is published.
  */
+import { errorText } from "../../base/error-text.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
@@ -74,7 +75,7 @@ async function collectPod(uid: string, options: ContainerGcOptions, signal: Abor
     if (signal.aborted) return;
     options.log.error("dead containers could not be removed", error, { uid });
     const node = { kind: "Node", name: options.nodeName, namespace: "", uid: "" } as const;
-    options.events.emit(node, "Warning", "ContainerGCFailed", error instanceof Error ? error.message : String(error));
+    options.events.emit(node, "Warning", "ContainerGCFailed", errorText(error));
   }
 }
 

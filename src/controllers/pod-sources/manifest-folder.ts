@@ -1,4 +1,5 @@
 /** The manifests of a folder or of one file, as of now. Remembers what each file last said, and for how long it has made no sense. */
+import { errorText } from "../../base/error-text.ts";
 import type { StaticManifest } from "../../domain/pod/static-pod-source.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
@@ -102,7 +103,7 @@ export class ManifestFolder {
       return { bytes, manifest: read.manifests[0], bad: undefined };
     } catch (error) {
       if (isMissing(error)) return undefined;
-      return this.#unusable(path, before, undefined, error instanceof Error ? error.message : String(error));
+      return this.#unusable(path, before, undefined, errorText(error));
     }
   }
 

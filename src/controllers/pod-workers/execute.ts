@@ -1,6 +1,8 @@
 /** Carries out a decided list, in order. It decides nothing; a container that cannot start does not keep the next from being tried. */
+
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
+import { errorText } from "../../base/error-text.ts";
 import { containerGraceSeconds } from "../../domain/pod/grace.ts";
 import { podHostname } from "../../domain/pod/hostname.ts";
 import type { ContainerStop, PodAction } from "../../domain/pod/pod-actions.ts";
@@ -66,7 +68,7 @@ const shorter = (before: Execution | undefined, retryMs: number | undefined): nu
 
 function noteWaiting(name: string, error: unknown, { state }: ExecutionContext): void {
   const reason = error instanceof StartFailure ? error.reason : "CreateContainerConfigError";
-  state.waiting.set(name, { reason, message: error instanceof Error ? error.message : String(error) });
+  state.waiting.set(name, { reason, message: errorText(error) });
 }
 
 async function perform(action: PodAction, context: ExecutionContext, made: Made, signal: AbortSignal): Promise<void> {
@@ -131,7 +133,7 @@ async function makeFolders(context: ExecutionContext): Promise<void> {
       ports.files.makeFolder(podLogFolder(settings.podLogsDir, name), 0o755),
     ]);
   } catch (error) {
-    tellPod(pod, context, "Failed", `error making pod data directories: ${messageOf(error)}`);
+    tellPod(pod, context, "Failed", `error making pod data directories: ${errorText(error)}`);
     throw error;
   }
 }
@@ -143,7 +145,7 @@ async function applyCgroup(context: ExecutionContext): Promise<void> {
     await context.ports.cgroups.apply(name, values);
     context.state.cgroupSeenMonotonicMs = context.ports.clock.monotonicMs();
   } catch (error) {
-    tellPod(pod, context, "FailedCreatePodContainer", `unable to ensure pod container exists: ${messageOf(error)}`);
+    tellPod(pod, context, "FailedCreatePodContainer", `unable to ensure pod container exists: ${errorText(error)}`);
     throw error;
   }
 }
@@ -163,11 +165,11 @@ async function createSandbox(
     return await context.ports.runtime.runSandbox(config, "", signal);
   } catch (error) {
     signal.throwIfAborted();
-    tellPod(pod, context, "FailedCreatePodSandBox", `Failed to create pod sandbox: ${messageOf(error)}`);
+    tellPod(pod, context, "FailedCreatePodSandBox", `Failed to create pod sandbox: ${errorText(error)}`);
     if (!isNameTaken(error)) throw error;
     // By a sandbox or by nothing that can be seen: only the next name helps.
     context.state.sandboxFloor = attempt + 1;
-    throw new StartFailure("CreatePodSandboxError", messageOf(error), NAME_TAKEN_RETRY_MS);
+    throw new StartFailure("CreatePodSandboxError", errorText(error), NAME_TAKEN_RETRY_MS);
   }
 }
 
@@ -258,5 +260,3 @@ function tellPod(
   const { name, namespace, uid } = podNameOfObject(pod);
   ports.events.emit({ kind: "Pod", name, namespace, uid }, type, reason, message);
 }
-
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -68,7 +68,7 @@ export class PodLife {
       }
     } catch (error) {
       this.#ports.log.error("the journal could not be written", error, { uid: state.uid });
-      wakeIn(this.#jittered(RETRY_MS));
+      wakeIn(this.retryMs());
       return false;
     }
     state.lifecycle = next;
@@ -120,13 +120,13 @@ export class PodLife {
           uid: state.uid,
           action: done.what,
         });
-        wakeIn(done.retryMs ?? this.#jittered(RETRY_MS));
+        wakeIn(done.retryMs ?? this.retryMs());
         await accept(state, await looks.look(state.uid, signal), this.#ports);
         return;
       }
       view = await looks.refresh(state.uid, done.made, signal);
     }
-    wakeIn(this.#jittered(RETRY_MS));
+    wakeIn(this.retryMs());
   }
 
   async #bringToAnEnd(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
@@ -147,8 +147,7 @@ export class PodLife {
     }
     // Ended by the runtime's word is not enough: what it still lists as running has not ended.
     if (anyMayRun(view)) throw new Error("containers still run after they were stopped");
-    const why = state.lifecycle.kind === "running" ? ({ kind: "completed" } as const) : state.lifecycle.why;
-    await this.#settle(state, { kind: "terminated", why }, wakeIn);
+    await this.#settle(state, { kind: "terminated", why: causeOf(state.lifecycle) }, wakeIn);
   }
 
   async #cleanUp(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
@@ -156,8 +155,7 @@ export class PodLife {
     if (state.pod !== undefined) {
       await this.#ports.cgroups.destroy(this.#settings.resources.podCgroup(state.pod).name, signal);
     }
-    const why = state.lifecycle.kind === "running" ? ({ kind: "completed" } as const) : state.lifecycle.why;
-    await this.#settle(state, { kind: "finished", why }, wakeIn);
+    await this.#settle(state, { kind: "finished", why: causeOf(state.lifecycle) }, wakeIn);
   }
 
   async #execute(
@@ -222,10 +220,18 @@ export class PodLife {
     podOutcomes.set(uid, { uid, lifecycle, view, waiting: new Map(waiting), messages: new Map(messages) });
   }
 
+  /** When to try again what has failed. */
+  retryMs(): number {
+    return this.#jittered(RETRY_MS);
+  }
+
   #jittered(ms: number): number {
     return ms * (1 + this.#ports.random.fraction() / 2);
   }
 }
+
+const causeOf = (lifecycle: PodLifecycle) =>
+  lifecycle.kind === "running" ? ({ kind: "completed" } as const) : lifecycle.why;
 
 const sameEntries = <V>(a: ReadonlyMap<string, V>, b: ReadonlyMap<string, V>): boolean =>
   a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);

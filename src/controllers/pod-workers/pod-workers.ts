@@ -125,7 +125,7 @@ export class PodWorkers {
     } catch (error) {
       if (!signal.aborted) {
         this.#ports.log.error("a pod could not be brought further", error, { uid });
-        wakeIn(RETRY_MS * (1 + this.#ports.random.fraction() / 2));
+        wakeIn(this.#life.retryMs());
       }
     }
     this.#life.publish(state);

@@ -7,6 +7,7 @@
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
@@ -156,7 +157,7 @@ export class ResourcesController {
       this.#enforced.add(what);
     } catch (error) {
       this.#enforced.delete(what);
-      const message = `${failure}: ${error instanceof Error ? error.message : String(error)}`;
+      const message = `${failure}: ${errorText(error)}`;
       log.error(failure, error);
       events.emit(node, "Warning", FAILED, message);
     }

@@ -4,8 +4,10 @@
  * Applying reads first and writes only what differs, so that looking each minute costs nothing. What cannot be written does not
  * hold back the rest: a limit of memory below what is in use is refused, and the group still gets its part of the CPU.
  */
+
 import { join } from "node:path";
 import { assert } from "../../base/assert.ts";
+import { errorText } from "../../base/error-text.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { cgroupPath } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
@@ -50,7 +52,7 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
         if (!(await version.isWhole(path))) await version.make(path);
         await applyValues(tree, version, path, values);
       } catch (error) {
-        throw new Error(`cgroup ${path}: ${messageOf(error)}`, { cause: error });
+        throw new Error(`cgroup ${path}: ${errorText(error)}`, { cause: error });
       }
     },
     async children(name) {
@@ -73,13 +75,11 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
         await Promise.all((await below(name)).map((folders) => removeAll(tree, clock, folders, signal)));
       } catch (error) {
         if (signal.aborted) throw error;
-        throw new Error(`cgroup ${pathOf(name)}: ${messageOf(error)}`, { cause: error });
+        throw new Error(`cgroup ${pathOf(name)}: ${errorText(error)}`, { cause: error });
       }
     },
   };
 }
-
-const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 async function applyValues(
   tree: CgroupTree,
@@ -96,7 +96,7 @@ async function applyValues(
   for (const setting of refused) {
     await bringTo(tree, version, path, setting).catch((error: unknown) => failures.push(error));
   }
-  if (failures.length > 0) throw new AggregateError(failures, failures.map(messageOf).join("; "));
+  if (failures.length > 0) throw new AggregateError(failures, failures.map(errorText).join("; "));
 }
 
 async function bringTo(tree: CgroupTree, version: CgroupVersion, path: string, setting: Setting): Promise<void> {
@@ -113,7 +113,7 @@ async function bringTo(tree: CgroupTree, version: CgroupVersion, path: string, s
   try {
     await tree.write(file, setting.text);
   } catch (error) {
-    throw new Error(`cannot write ${setting.text} to ${setting.file}: ${messageOf(error)}`, { cause: error });
+    throw new Error(`cannot write ${setting.text} to ${setting.file}: ${errorText(error)}`, { cause: error });
   }
 }
 

@@ -2,7 +2,9 @@
  * Sends one request to its end: waits for its turn under the rate limit, tries again what certainly had no effect, and keeps
  * the deadline, which covers all of that. What it rejects with is what the port promises.
  */
+
 import type { OutgoingHttpHeaders } from "node:http2";
+import { errorText } from "../../base/error-text.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
@@ -156,7 +158,7 @@ export class Requester {
       return await step();
     } catch (cause) {
       signal.throwIfAborted();
-      const detail = cause instanceof Error ? cause.message : String(cause);
+      const detail = errorText(cause);
       throw new ApiUnreachableError(request.operation, detail, false, { cause });
     }
   }

@@ -2,9 +2,11 @@
  * The HttpFetch port on Node's own HTTP clients. The certificate of an https server is checked against the authorities Node was built with,
  * not those of the machine, and no proxy is used.
  */
+
 import { get as getPlain, type IncomingMessage } from "node:http";
 import { get as getSecure } from "node:https";
-import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
+import { errorText } from "../../base/error-text.ts";
+import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HttpAnswer, type HttpFetch, HttpFetchError } from "../../ports/http-fetch.ts";
 
@@ -21,7 +23,7 @@ export function createHttpFetch(clock: Clock): HttpFetch {
         return await withDeadline(clock, limitMs, signal, (limited) => follow(url, headers, bytesMax, limited));
       } catch (error) {
         if (signal.aborted || error instanceof HttpFetchError) throw error;
-        const detail = error instanceof DeadlineError || error instanceof Error ? error.message : String(error);
+        const detail = errorText(error);
         throw new HttpFetchError(url, detail, { cause: error });
       }
     },

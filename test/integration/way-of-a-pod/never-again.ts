@@ -2,12 +2,11 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
-import { connectCri } from "../../../src/wire/cri/client.ts";
-import { hostClock } from "../../../src/wire/host/clock.ts";
 import type { Component } from "../../cluster/cluster.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import { sh } from "../../support/cluster-pods.ts";
 import { answered, podUidOfCall, runsOf } from "../../support/cri-log.ts";
+import { withRuntime } from "../../support/node-runtime.ts";
 import { runPod, uidOf, type World } from "./world.ts";
 
 const RUNS_MS = 4_000;
@@ -18,26 +17,21 @@ type Meanwhile = "nothing" | "containerRemoved" | "allRemoved";
 
 export function neverAgain(world: () => World): void {
   const runs = (pod: Pod) => runsOf(world().proxy.calls, uidOf(pod)).length;
-  const withRuntime = async <T>(act: (runtime: ReturnType<typeof connectCri>["runtime"]) => Promise<T>): Promise<T> => {
-    const client = connectCri({ endpoint: world().node.criEndpoint, onMalformed: () => {} }, hostClock);
-    try {
-      return await act(client.runtime);
-    } finally {
-      client.close();
-    }
-  };
   const containersOf = (pod: Pod) =>
-    withRuntime((runtime) => runtime.listContainers({ labels: { "io.kubernetes.pod.uid": uidOf(pod) } }, signal));
+    withRuntime(world().node, (runtime) =>
+      runtime.listContainers({ labels: { "io.kubernetes.pod.uid": uidOf(pod) } }, signal),
+    );
   const hasEnded = async (pod: Pod) => (await containersOf(pod)).every(({ state }) => state === "exited");
 
   async function removeWhatIsDead(pod: Pod, meanwhile: Meanwhile): Promise<void> {
     if (meanwhile === "nothing") return;
-    for (const { id } of await containersOf(pod)) await withRuntime((runtime) => runtime.removeContainer(id, signal));
+    for (const { id } of await containersOf(pod))
+      await withRuntime(world().node, (runtime) => runtime.removeContainer(id, signal));
     if (meanwhile === "containerRemoved") return;
     const labels = { "io.kubernetes.pod.uid": uidOf(pod) };
-    for (const { id } of await withRuntime((runtime) => runtime.listSandboxes({ labels }, signal))) {
-      await withRuntime((runtime) => runtime.stopSandbox(id, signal));
-      await withRuntime((runtime) => runtime.removeSandbox(id, signal));
+    for (const { id } of await withRuntime(world().node, (runtime) => runtime.listSandboxes({ labels }, signal))) {
+      await withRuntime(world().node, (runtime) => runtime.stopSandbox(id, signal));
+      await withRuntime(world().node, (runtime) => runtime.removeSandbox(id, signal));
     }
   }
 

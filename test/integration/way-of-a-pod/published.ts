@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { suite, test } from "node:test";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pods as resource } from "../../../src/api/resources.ts";
-import { connectCri } from "../../../src/wire/cri/client.ts";
 import type { RunPodSandboxRequest } from "../../../src/wire/cri/gen/api_pb.js";
-import { hostClock } from "../../../src/wire/host/clock.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 import { nodeUser, requestsBy } from "../../support/audit-log.ts";
 import { BUSYBOX, conditionOf, isRunning, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
 import { answered, podUidOfCall, runsOf } from "../../support/cri-log.ts";
+import { withRuntime } from "../../support/node-runtime.ts";
 import { makePod, runPod, uidOf, type World } from "./world.ts";
 
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
@@ -231,16 +230,11 @@ export function published(world: () => World): void {
     test("[7.2] a sandbox that died is replaced by its next attempt, and the containers run again in it", async () => {
       const { pods: client, node, proxy } = world();
       const before = await runPod(world(), "sandbox", { containers: [SLEEPER] });
-      const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: () => {} }, hostClock);
       const { signal } = new AbortController();
       const labels = { "io.kubernetes.pod.uid": uidOf(before) };
-      try {
-        for (const { id } of await cri.runtime.listSandboxes({ labels }, signal)) {
-          await cri.runtime.stopSandbox(id, signal);
-        }
-      } finally {
-        cri.close();
-      }
+      await withRuntime(node, async (runtime) => {
+        for (const { id } of await runtime.listSandboxes({ labels }, signal)) await runtime.stopSandbox(id, signal);
+      });
       // The container dies first, and may be tried once more in a sandbox that is about to go.
       const restarts = (at: Pod) => at.status?.containerStatuses?.[0]?.restartCount ?? 0;
       const isNew = (at: Pod) => restarts(at) > 0 && isRunning(at) && at.status?.podIP !== before.status?.podIP;

@@ -5,12 +5,11 @@ import { join } from "node:path";
 import { suite, test } from "node:test";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pods as resource } from "../../../src/api/resources.ts";
-import { connectCri } from "../../../src/wire/cri/client.ts";
 import type { StatusResponse } from "../../../src/wire/cri/gen/api_pb.js";
-import { hostClock } from "../../../src/wire/host/clock.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 import { isRunning, SLEEPER } from "../../support/cluster-pods.ts";
 import { answered, podUidOfCall, runsOf } from "../../support/cri-log.ts";
+import { withRuntime } from "../../support/node-runtime.ts";
 import { makePod, runPod, uidOf, type World } from "./world.ts";
 
 const { signal } = new AbortController();
@@ -40,14 +39,6 @@ export function troubles(world: () => World): void {
         (event) => event.reason === reason && event.type === type && message.test(event.message ?? ""),
       ),
     );
-  const withRuntime = async <T>(act: (runtime: ReturnType<typeof connectCri>["runtime"]) => Promise<T>): Promise<T> => {
-    const client = connectCri({ endpoint: world().node.criEndpoint, onMalformed: () => {} }, hostClock);
-    try {
-      return await act(client.runtime);
-    } finally {
-      client.close();
-    }
-  };
 
   void suite("pods in trouble", () => {
     // Each of them mostly waits, and none is in the way of another.
@@ -191,7 +182,7 @@ export function troubles(world: () => World): void {
       const before = await runPod(world(), "vanished", { containers: [SLEEPER] });
       await agent.kill();
       const labels = { "io.kubernetes.pod.uid": uidOf(before) };
-      await withRuntime(async (runtime) => {
+      await withRuntime(world().node, async (runtime) => {
         for (const { id } of await runtime.listSandboxes({ labels }, signal)) {
           await runtime.stopSandbox(id, signal);
           await runtime.removeSandbox(id, signal);
@@ -225,13 +216,13 @@ export function troubles(world: () => World): void {
       const cgroupParent = `${node.cgroupParent}/kubepods/besteffort/pod${uid}`;
       const metadata = { name: "stranger", namespace: "nowhere", uid, attempt: 0 };
       const namespaces = { network: "node", pid: "container", ipc: "pod" } as const;
-      const id = await withRuntime((runtime) =>
+      const id = await withRuntime(world().node, (runtime) =>
         runtime.runSandbox({ metadata, cgroupParent, security: { namespaces } }, "", signal),
       );
       const isStopped = async () => answered(proxy.calls, "StopPodSandbox").some((call) => call.id === id);
       await waitUntil("the stranger to be stopped", 10_000, isStopped);
       const isGone = async () =>
-        (await withRuntime((runtime) => runtime.listSandboxes({}, signal))).every((one) => one.id !== id);
+        (await withRuntime(world().node, (runtime) => runtime.listSandboxes({}, signal))).every((one) => one.id !== id);
       await waitUntil("the stranger to be gone", 60_000, isGone);
     });
 
