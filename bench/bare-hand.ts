@@ -11,6 +11,7 @@ interface BarePod {
   readonly kind: PodKind;
   readonly sandboxId: string;
   containerId: string;
+  readonly others: string[];
   attempt: number;
 }
 
@@ -42,9 +43,10 @@ class BareHand implements Hand {
       cgroupParent: `${node.cgroupParent}/kubepods/besteffort/pod${name}`,
     };
     const sandboxId = await cri.runtime.runSandbox(config, "", forever);
-    const pod: BarePod = { config, kind, sandboxId, containerId: "", attempt: 0 };
+    const pod: BarePod = { config, kind, sandboxId, containerId: "", others: [], attempt: 0 };
     await cri.runtime.sandboxStatus(sandboxId, { verbose: false }, forever);
     await this.#startContainer(pod);
+    if (kind === "furnished") pod.others.push(await this.#started(pod, "second"));
     this.#pods.set(name, pod);
     return performance.now() - sinceMs;
   }
@@ -57,7 +59,8 @@ class BareHand implements Hand {
     // Its process may be heard of before the runtime has said that it started it.
     await this.#restarting;
     const sinceMs = performance.now();
-    await runtime.stopContainer(pod.containerId, pod.kind === "pause" ? GRACE_SECONDS : 1, forever);
+    const grace = pod.kind === "visitor" ? 1 : GRACE_SECONDS;
+    await Promise.all([pod.containerId, ...pod.others].map((id) => runtime.stopContainer(id, grace, forever)));
     await runtime.stopSandbox(pod.sandboxId, forever);
     const tookMs = performance.now() - sinceMs;
     this.#left.push(pod.sandboxId);
@@ -78,19 +81,24 @@ class BareHand implements Hand {
   }
 
   async #startContainer(pod: BarePod): Promise<void> {
+    pod.containerId = await this.#started(pod, "app");
+  }
+
+  async #started(pod: BarePod, name: string): Promise<string> {
     const { cri, exits } = this.#world;
-    const image = { image: pod.kind === "pause" ? PAUSE_IMAGE : BUSYBOX_IMAGE };
+    const image = { image: pod.kind === "visitor" ? BUSYBOX_IMAGE : PAUSE_IMAGE };
     const present = await cri.images.imageStatus(image, forever);
     if (present === undefined) throw new Error(`${image.image} is not on the node`);
     const config = {
-      metadata: { name: "app", attempt: pod.attempt },
+      metadata: { name, attempt: pod.attempt },
       image: { image: present.id },
-      ...(pod.kind === "pause" ? {} : { command: exits.command }),
-      logPath: `app/${pod.attempt}.log`,
+      ...(pod.kind === "visitor" ? { command: exits.command } : {}),
+      logPath: `${name}/${pod.attempt}.log`,
     };
-    pod.containerId = await cri.runtime.createContainer(pod.sandboxId, config, pod.config, forever);
-    await cri.runtime.startContainer(pod.containerId, forever);
-    await cri.runtime.containerStatus(pod.containerId, { verbose: false }, forever);
+    const id = await cri.runtime.createContainer(pod.sandboxId, config, pod.config, forever);
+    await cri.runtime.startContainer(id, forever);
+    await cri.runtime.containerStatus(id, { verbose: false }, forever);
+    return id;
   }
 
   /** Restarts a visitor that ended, at the runtime's word. */

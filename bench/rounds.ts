@@ -10,10 +10,12 @@ import type { Hand, Outcome, Stage } from "./hand.ts";
 import { kubeletHand } from "./kubelet-hand.ts";
 import type { Observations } from "./life.ts";
 import { bursts } from "./scenarios/burst.ts";
+import { edits } from "./scenarios/edits.ts";
 import { exits } from "./scenarios/exits.ts";
 import { type IdleStage, idle } from "./scenarios/idle.ts";
 import { oneByOne } from "./scenarios/one-by-one.ts";
 import { recovery } from "./scenarios/recovery.ts";
+import { withVolumes } from "./scenarios/with-volumes.ts";
 import type { Size } from "./sizes.ts";
 import { type AgentName, type BenchmarkId, type Figure, SUBJECTS, type SubjectName } from "./subjects.ts";
 import { type Load, watchLoad } from "./usage.ts";
@@ -48,8 +50,10 @@ interface Scenario {
 
 const BUSY: readonly Scenario[] = [
   { of: ["B1", "B7", "B11"], run: oneByOne },
+  { of: ["B2", "B3"], run: withVolumes },
   { of: ["B4", "B7"], run: bursts },
   { of: ["B5", "B6"], run: exits },
+  { of: ["B8"], run: edits, agentsOnly: true },
   // The last: it ends the agent.
   { of: ["B18"], run: recovery, agentsOnly: true },
 ];

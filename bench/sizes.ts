@@ -15,6 +15,9 @@ export interface Size {
   /** The last part of an idle period, in which CPU is counted. */
   readonly idleCountedMs: number;
   readonly recoveryPods: number;
+  readonly furnishedPods: number;
+  readonly editedPods: number;
+  readonly edits: number;
 }
 
 export const SMALL: Size = {
@@ -30,6 +33,9 @@ export const SMALL: Size = {
   idleMs: 8_000,
   idleCountedMs: 5_000,
   recoveryPods: 4,
+  furnishedPods: 2,
+  editedPods: 4,
+  edits: 1,
 };
 
 /** 100 starts in all, so that their p99 means something. */
@@ -46,4 +52,7 @@ export const WHOLE: Size = {
   idleMs: 600_000,
   idleCountedMs: 300_000,
   recoveryPods: 110,
+  furnishedPods: 10,
+  editedPods: 200,
+  edits: 5,
 };

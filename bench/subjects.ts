@@ -14,7 +14,7 @@ export interface Figure {
   readonly samples?: readonly number[];
 }
 
-export const BENCHMARKS = ["B1", "B4", "B5", "B6", "B7", "B9", "B10", "B11", "B18"] as const;
+export const BENCHMARKS = ["B1", "B2", "B3", "B4", "B5", "B6", "B7", "B8", "B9", "B10", "B11", "B18"] as const;
 export type BenchmarkId = (typeof BENCHMARKS)[number];
 
 export interface Goal {
@@ -28,10 +28,15 @@ export function goals(idlePods: readonly number[]): readonly Goal[] {
   const most = Math.max(...idlePods);
   return [
     { benchmark: "B1", figure: "start p50", limit: { timesGo: 1 } },
+    { benchmark: "B2", figure: "start with token p50", limit: { timesGo: 0.5 } },
+    { benchmark: "B3", figure: "start with volumes p50", limit: { timesGo: 0.6 } },
     { benchmark: "B4", figure: "burst, last Ready", limit: { timesGo: 0.8 } },
     { benchmark: "B5", figure: "exit to running again p50", limit: { timesGo: 0.25 } },
     { benchmark: "B6", figure: "exit to status p50", limit: { timesGo: 0.2 } },
     { benchmark: "B7", figure: "delete to gone p50", limit: { timesGo: 0.4 } },
+    { benchmark: "B7", figure: "with token, delete to gone p50", limit: { timesGo: 0.4 } },
+    { benchmark: "B8", figure: "edit to file p50", limit: { value: 100 } },
+    { benchmark: "B8", figure: "edit to file p99", limit: { value: 2_000 } },
     { benchmark: "B9", figure: `agent, idle with ${most} pods`, limit: { timesGo: 0.5 } },
     ...idlePods.map((pods) => ({ benchmark: "B10", figure: `RSS with ${pods} pods`, limit: { timesGo: 1 } }) as const),
     { benchmark: "B11", figure: "requests per life", limit: { value: 9 } },

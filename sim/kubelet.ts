@@ -15,7 +15,13 @@ export function kubeletOptions(nodeName: string, ...flags: readonly string[]): C
     "--resolv-conf=",
     ...flags,
   ];
-  const loaded = loadOptions(args, { hostname: nodeName, cgroupVersion: 2, uid: 0 });
+  const loaded = loadOptions(args, {
+    hostname: nodeName,
+    cgroupVersion: 2,
+    uid: 0,
+    workingFolder: "/",
+    homeFolder: "/root",
+  });
   if (loaded.kind !== "options") throw new Error(`no options but ${loaded.kind}`);
   return loaded.options;
 }

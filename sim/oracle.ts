@@ -8,6 +8,7 @@ import { CONFIG_SOURCE, isMirrorPod } from "../src/domain/pod/pod-identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import type { ContainerRecord } from "./fake-runtime/records.ts";
 import type { SimNode } from "./sim-node.ts";
+import { VolumeOracle } from "./volume-oracle.ts";
 import type { World } from "./world.ts";
 
 const POD_KIND = kindOf(pods);
@@ -31,17 +32,26 @@ export class Oracle {
   readonly #told = new Set<string>();
   /** UIDs that a user removed without grace: their end is not the node's to order. */
   readonly forced = new Set<string>();
+  readonly volumes: VolumeOracle;
 
   constructor(world: World, node: SimNode) {
     this.#world = world;
     this.#node = node;
+    this.volumes = new VolumeOracle({
+      node,
+      podOf: (uid) => this.#pods.get(uid)?.pod,
+      isGone: (uid) => this.#pods.get(uid)?.goneAtMs !== undefined,
+      violation: (text) => this.#violation(text),
+    });
   }
 
   check(): void {
     this.#checkPods();
+    this.volumes.check();
     this.#checkStarts();
     this.#checkRunning();
     this.#checkAddresses();
+    this.#checkPulls();
   }
 
   /** How often each container of a pod was started. */
@@ -136,6 +146,8 @@ export class Oracle {
       this.#violation(`[7] ${name}: removed from the API in phase ${phase}`);
     if (this.#node.cgroups.has(`pod${uid}`))
       this.#violation(`[7] ${name}: removed from the API while its cgroup is there`);
+    for (const what of this.volumes.remainsOf(uid))
+      this.#violation(`[7] ${name}: removed from the API while ${what} is there`);
   }
 
   /** [2] Nothing starts for a pod that is over, and a policy is kept across every death of the agent. */
@@ -195,6 +207,12 @@ export class Oracle {
     const { addresses, sandboxes } = this.#node.runtime;
     if (addresses.size > sandboxes.size)
       this.#violation(`[9] ${addresses.size} addresses for ${sandboxes.size} sandboxes`);
+  }
+
+  /** [28] What is being pulled is not pulled a second time. */
+  #checkPulls(): void {
+    for (const [what, count] of this.#node.runtime.images.pulling)
+      if (count > 1) this.#violation(`[28] ${count} pulls at once of ${what.split(" ", 1)[0]}`);
   }
 
   #runningOf(uid: string): readonly ContainerRecord[] {

@@ -26,6 +26,7 @@ export function overhear(ports: KubeletPorts, listener: Listener): KubeletPorts 
   return {
     ...overhearApi(ports, listener),
     files: on("files", ports.files),
+    mounts: on("mounts", ports.mounts),
     runtime: on("runtime", ports.runtime),
     images: on("images", ports.images),
     cgroups: (driver) => {

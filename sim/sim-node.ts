@@ -9,11 +9,13 @@ import type { Cgroups } from "../src/ports/cgroups.ts";
 import type { HostFiles } from "../src/ports/host-files.ts";
 import type { Log } from "../src/ports/log.ts";
 import type { Machine } from "../src/ports/machine.ts";
+import { MountError, type Mounts } from "../src/ports/mounts.ts";
 import type { FakeApiServer } from "./fake-api-server/fake-api-server.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
 import { FakeFiles } from "./fake-files.ts";
 import type { FakeHttp } from "./fake-http.ts";
 import { FakeMachine } from "./fake-machine.ts";
+import { FakeMounts } from "./fake-mounts.ts";
 import { FakeRuntime } from "./fake-runtime/fake-runtime.ts";
 import type { FakeRuntimeOptions, ProcessWatcher } from "./fake-runtime/node-state.ts";
 import type { FakeRegistry } from "./fake-runtime/registry.ts";
@@ -52,13 +54,37 @@ const FILE_CALLS: readonly (keyof HostFiles)[] = [
   "readTail",
   "writeAtomically",
   "appendAt",
+  "overwrite",
   "makeFolder",
   "makeFile",
+  "writeNew",
+  "setOwner",
+  "setMode",
+  "rename",
   "link",
   "readLink",
   "removeFile",
   "removeFolder",
   "removeTree",
+];
+const MOUNT_CALLS: readonly (keyof Mounts)[] = [
+  "table",
+  "share",
+  "knowsNoSwap",
+  "mountMemory",
+  "mountHugepages",
+  "bind",
+  "bindSubPath",
+  "unmount",
+  "kindOf",
+  "makeFolder",
+  "makeFile",
+  "own",
+  "removeTree",
+  "formatOf",
+  "check",
+  "format",
+  "mountDevice",
 ];
 const CGROUP_CALLS: readonly (keyof Cgroups)[] = ["exists", "apply", "children", "memory", "processes", "destroy"];
 const MACHINE_CALLS: readonly (keyof Machine)[] = [
@@ -87,10 +113,12 @@ export class SimNode {
   readonly name: string;
   readonly runtime: FakeRuntime;
   readonly files: FakeFiles;
+  readonly mounts: FakeMounts;
   readonly cgroups: FakeCgroups;
   readonly machine: FakeMachine;
   readonly #around: NodeSurroundings;
   #lives = 0;
+  #startedMonotonicMs = 0;
   #running: Running | undefined;
   #failure: { readonly error: unknown } | undefined;
 
@@ -99,6 +127,7 @@ export class SimNode {
     this.name = name;
     this.#around = around;
     this.files = new FakeFiles({ clock });
+    this.mounts = new FakeMounts(this.files, clock);
     for (const [path, text] of Object.entries(FIRST_FILES)) install(this.files, path, text);
     this.cgroups = new FakeCgroups({ onKill: (pid) => this.runtime.killProcess(pid) });
     this.machine = new FakeMachine(name);
@@ -121,6 +150,11 @@ export class SimNode {
     return this.#lives;
   }
 
+  /** When the last agent was started. */
+  get startedMonotonicMs(): number {
+    return this.#startedMonotonicMs;
+  }
+
   /** With what the last agent ended by itself: a bug of the agent's. */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
@@ -129,6 +163,7 @@ export class SimNode {
   start(factory: AgentFactory): void {
     assert(this.#running === undefined, `an agent runs on ${this.name}`);
     this.#lives += 1;
+    this.#startedMonotonicMs = this.#around.clock.monotonicMs();
     this.#say("the agent starts");
     const life = this.#around.calls.begin(this.name, this.#lives);
     const shutdown = new AbortController();
@@ -197,6 +232,7 @@ export class SimNode {
       clock: life.clock,
       random: random.split(`${this.name}/agent/${life.number}`),
       files: behindLife(life, "files", this.files.port, FILE_CALLS),
+      mounts: behindLife<Mounts>(life, "mounts", this.mounts, MOUNT_CALLS, unansweredMount),
       machine: behindLife<Machine>(life, "machine", this.machine, MACHINE_CALLS),
       http: behindLife(life, "http", http, ["get"]),
       runtime,
@@ -211,6 +247,8 @@ export class SimNode {
     this.#around.trace.record(`${this.#around.clock.monotonicMs()} ${this.name} ${what}`);
   }
 }
+
+const unansweredMount = (name: string, path: string) => new MountError(name, path, "unresponsive", "no answer");
 
 /** Containers have a group of their own below their pod's, made and removed by the runtime. */
 function inCgroups(cgroups: FakeCgroups): ProcessWatcher {

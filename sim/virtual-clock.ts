@@ -11,17 +11,24 @@ const DEFAULT_START_WALL_MS = Date.UTC(2026, 0, 1);
 
 export class VirtualClock implements Clock {
   readonly #timers = new TimerHeap();
+  readonly #startWallMs: number;
   #wallOffsetMs: number;
   #nowMs = 0;
   #order = 0;
   #firedCount = 0;
 
   constructor(startWallMs: number = DEFAULT_START_WALL_MS) {
+    this.#startWallMs = startWallMs;
     this.#wallOffsetMs = startWallMs;
   }
 
   wallMs(): number {
     return Math.trunc(this.#wallOffsetMs + this.#nowMs);
+  }
+
+  /** The calendar of those whose clock is right: it never jumps. */
+  trueWallMs(): number {
+    return Math.trunc(this.#startWallMs + this.#nowMs);
   }
 
   monotonicMs(): number {
@@ -57,7 +64,7 @@ export class VirtualClock implements Clock {
     return this.#firedCount;
   }
 
-  /** Makes the calendar jump, forwards or back. Timers do not notice. */
+  /** Makes the calendar of the machines jump, forwards or back. Timers do not notice. */
   jumpWall(byMs: number): void {
     this.#wallOffsetMs += byMs;
   }

@@ -30,10 +30,12 @@ const FIRST_NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-le
 
 export class FakeApiServer {
   readonly #parts: ApiParts;
+  readonly #clock: Clock;
   readonly #awayFor = new Set<string>();
   #isAway = false;
 
   constructor({ clock, random, watchTimes }: FakeApiServerOptions) {
+    this.#clock = clock;
     const watches = new Watches(clock, random.split("watches"), { ...WATCH_TIMES, ...watchTimes });
     const store = new Store((kind, change) => watches.tell(kind, change));
     const writes = new Writes(store, clock, random.split("writes"));
@@ -66,6 +68,11 @@ export class FakeApiServer {
   /** Writes by the world itself, such as a user's. */
   get writes(): Writes {
     return this.#parts.writes;
+  }
+
+  /** The server's own calendar. */
+  wallMs(): number {
+    return this.#clock.wallMs();
   }
 
   get watchCount(): number {

@@ -1,6 +1,7 @@
 /** The ten canonical scenarios: what every kubelet must survive. Small on purpose: bugs show in small worlds. */
 import type { Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { type Behaviour, scripted } from "../fake-runtime/behaviour.ts";
+import { all, endedWith, isGone, isRunning, startsAre } from "./ends.ts";
 import type { Scenario, Stage } from "./scenario.ts";
 
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
@@ -27,46 +28,6 @@ const manifest = (behaviour: Behaviour): Pod => {
   const { nodeName: _, ...spec } = pod("static", behaviour).spec ?? { containers: [] };
   return { apiVersion: "v1", kind: "Pod", metadata: { name: "static", namespace: "default" }, spec };
 };
-
-const isRunning =
-  (name: string) =>
-  ({ pod: find }: Stage) => {
-    const status = find(name)?.status;
-    const ready = status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True");
-    return status?.phase === "Running" && ready === true
-      ? []
-      : [`${name} is ${status?.phase ?? "gone"}, ready ${ready}`];
-  };
-
-const isGone =
-  (name: string) =>
-  ({ pod: find, node }: Stage) => {
-    const left = [...node.runtime.sandboxes.values()].filter(({ config }) => config.metadata.name === name).length;
-    const object = find(name) === undefined ? [] : [`${name} is still there, ${find(name)?.status?.phase}`];
-    return [...object, ...(left > 0 ? [`${left} sandboxes of ${name} are left`] : [])];
-  };
-
-const endedWith =
-  (name: string, phase: string, exitCode: number) =>
-  ({ pod: find }: Stage) => {
-    const status = find(name)?.status;
-    const code = status?.containerStatuses?.[0]?.state?.terminated?.exitCode;
-    return status?.phase === phase && code === exitCode
-      ? []
-      : [`${name} is ${status?.phase} with ${code}, not ${phase} with ${exitCode}`];
-  };
-
-const all =
-  (...checks: readonly ((stage: Stage) => readonly string[])[]) =>
-  (stage: Stage) =>
-    checks.flatMap((check) => check(stage));
-
-const startsAre =
-  (name: string, starts: number) =>
-  ({ pod: find, oracle }: Stage) => {
-    const seen = oracle.starts(find(name)?.metadata?.uid ?? "");
-    return seen === starts ? [] : [`${name} was started ${seen} times, not ${starts}`];
-  };
 
 const mirrorIs =
   (present: boolean) =>

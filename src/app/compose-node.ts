@@ -1,10 +1,14 @@
 /** The loops of the node itself: its registration, status and lease, its cgroups, and how full it is. */
 
+import type { Node } from "../api/gen/core-v1.ts";
 import { parseIp } from "../base/ip-address.ts";
 import { formatQuantity, type Quantity, wholeQuantity } from "../base/quantity.ts";
 import { runOwnNode } from "../controllers/cluster-objects/own-node.ts";
+import { runReferencedObjects } from "../controllers/cluster-objects/referenced-objects.ts";
+import { runServices } from "../controllers/cluster-objects/services.ts";
 import { runPressure } from "../controllers/eviction/pressure.ts";
 import { runImageList } from "../controllers/images/image-list.ts";
+import { runCsiNode } from "../controllers/node/csi-node.ts";
 import { runLease } from "../controllers/node/lease.ts";
 import { runNodeStatus } from "../controllers/node/node-status.ts";
 import { givePodCidr, runPodCidr } from "../controllers/node/pod-cidr.ts";
@@ -13,7 +17,7 @@ import { SnapshotReader } from "../controllers/node/snapshot.ts";
 import { settleCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
 import type { Enforcement, NodeGroupSettings } from "../controllers/resources/node-groups.ts";
 import { ResourcesController } from "../controllers/resources/resources.ts";
-import type { NodeOptions } from "../domain/node/node-status.ts";
+import { type NodeOptions, updatedNode } from "../domain/node/node-status.ts";
 import type { Threshold } from "../domain/node/pressure.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
 import { nodeAllocatable, type Reservations, type ThresholdValue } from "../domain/resources/node-allocatable.ts";
@@ -84,7 +88,10 @@ function pressureParts({ ports, options, cells }: Wiring): Parameters<typeof run
 const isMeasured = (threshold: HardThreshold): threshold is HardThreshold & Threshold =>
   threshold.signal !== "containerfs.available" && threshold.signal !== "containerfs.inodesFree";
 
-const standaloneLoops = ({ ports, options }: Wiring): readonly Loop[] => [
+/** Without an API server there are no Services, and nothing that a pod may name. */
+const standaloneLoops = ({ ports, options, cells }: Wiring): readonly Loop[] => [
+  async () => cells.services.set(new Map()),
+  (shutdown) => runReferencedObjects({ ...ports, ...cells, api: undefined }, shutdown),
   (shutdown) => givePodCidr(options.node.podCidr, { ...ports, log: ports.logOf("node") }, shutdown),
 ];
 
@@ -104,6 +111,9 @@ function clusterLoops(
   const common = { ...ports, ...cells, events, log, snapshots, options: node };
   return [
     (shutdown) => runOwnNode({ ...common, api: api.main, nodeName }, shutdown),
+    (shutdown) => runCsiNode({ ...common, api: api.main, nodeName }, shutdown),
+    (shutdown) => runServices({ ...ports, ...cells, api: api.main, log: ports.logOf("cluster-objects") }, shutdown),
+    (shutdown) => runReferencedObjects({ ...ports, ...cells, api: api.main }, shutdown),
     (shutdown) =>
       runRegistration(
         { ...common, api: api.main, registerNode: options.node.register, registration: registrationOf(options) },
@@ -132,6 +142,21 @@ function clusterLoops(
       ),
     (shutdown) => runPodCidr(common, shutdown),
   ];
+}
+
+/** Our Node as the API server has it; while it has none, or there is no server, as we would write it, read once. */
+export function localNode({ ports, options, cells }: Wiring, shutdown: AbortSignal): () => Promise<Node> {
+  const node = nodeOptions(options);
+  const log = ports.logOf("node");
+  const reader = new SnapshotReader({ ...ports, ...cells, log, rootFolder: options.folders.root, options: node });
+  let unwritten: Promise<Node> | undefined;
+  const make = async () => updatedNode({}, await reader.read(undefined, shutdown), node).node;
+  return async () => {
+    const own = cells.ownNode.value;
+    if (own.kind === "present") return own.node;
+    unwritten ??= make();
+    return unwritten;
+  };
 }
 
 const registrationOf = ({ node }: CompiledOptions) => ({

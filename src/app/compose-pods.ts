@@ -3,18 +3,20 @@ import { LatestCell } from "../concurrency/latest-cell.ts";
 import { Turnstile } from "../concurrency/turnstile.ts";
 import { collectContainers } from "../controllers/housekeeping/container-gc.ts";
 import { removeLeftovers } from "../controllers/housekeeping/leftovers.ts";
+import { ImagePulls } from "../controllers/images/pulls.ts";
 import { runApiSource } from "../controllers/pod-sources/api-source.ts";
 import { runFileSource } from "../controllers/pod-sources/file-source.ts";
 import { StaticPodNamer } from "../controllers/pod-sources/manifests.ts";
 import { runUrlSource } from "../controllers/pod-sources/url-source.ts";
+import { checkResolverFile, readHostResolver } from "../controllers/pod-workers/host-resolver.ts";
 import { PodWorkers } from "../controllers/pod-workers/pod-workers.ts";
 import type { PodLooks } from "../controllers/pod-workers/worker-options.ts";
 import { hugepageSizesOf } from "../controllers/resources/node-groups.ts";
 import { runMirrorPods } from "../controllers/status/mirror-pods.ts";
 import { StatusPublisher } from "../controllers/status/status.ts";
+import { VolumeLoop } from "../controllers/volumes/volumes.ts";
 import type { UidFacts } from "../domain/journal/facts.ts";
 import type { SourceState } from "../domain/pod/desired-pod.ts";
-import { parseResolverFile } from "../domain/pod/dns-config.ts";
 import type { PodSource } from "../domain/pod/pod-identity.ts";
 import type { StaticPodFact } from "../domain/pod/static-pod-uid.ts";
 import { KUBEPODS, podParents } from "../domain/resources/cgroup-name.ts";
@@ -22,6 +24,7 @@ import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
 import { podQosClass } from "../domain/resources/qos-class.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { Loop, Wiring } from "./compose.ts";
+import { localNode } from "./compose-node.ts";
 
 /**
  * More pods in the making at once than this wait for each other's processes: on two CPUs the middle one of a burst of 100 came after half of the time,
@@ -31,7 +34,6 @@ const STARTS_PER_CPU = 4;
 const START_PATIENCE_MS = 5_000;
 /** Where log agents look for containers; the same on every node. */
 const CONTAINER_LOG_LINKS = "/var/log/containers";
-const RESOLVER_BYTES_MAX = 64 * 1024;
 
 export function podSources(
   { ports, options, cells }: Wiring,
@@ -102,17 +104,26 @@ export function podLoops(
             }).run(shutdown),
           (shutdown) => runMirrorPods({ ...ports, ...cells, api: api.main, log: ports.logOf("status") }, shutdown),
         ];
+  const resolver = {
+    path: options.pods.resolvConf,
+    clusterDomain: options.pods.clusterDomain,
+    nodeName: options.node.name,
+  };
   return [
     ...publishing,
+    (shutdown) => volumeLoop(wiring, parts, shutdown).run(shutdown),
+    () => checkResolverFile(resolver, { ...ports, events: wiring.events }),
     async (shutdown) => {
       const cgroups = await known(cells.cgroups, shutdown);
       if (cgroups === undefined) return;
       await whenTrue(cells.tiersReady, shutdown);
       if (shutdown.aborted) return;
-      const worker = await makeWorkers(wiring, cgroups.pods, parts, folders);
+      const pulls = imagePulls(wiring);
+      const worker = await makeWorkers(wiring, cgroups.pods, { ...parts, pulls }, folders, shutdown);
       const common = { ...ports, ...cells, ...folders, log: ports.logOf("housekeeping") };
       await Promise.all([
         worker.run(shutdown),
+        pulls.run(shutdown),
         collectContainers(
           {
             ...common,
@@ -128,12 +139,30 @@ export function podLoops(
   ];
 }
 
+function volumeLoop(
+  wiring: Wiring,
+  { journal, facts }: Parameters<typeof podLoops>[1],
+  shutdown: AbortSignal,
+): VolumeLoop {
+  const { ports, options, cells, events } = wiring;
+  return new VolumeLoop({
+    ...cells,
+    ports: { ...ports, api: ports.api?.main, journal, events, log: ports.logOf("volumes") },
+    localNode: localNode(wiring, shutdown),
+    facts,
+    rootDir: options.folders.root,
+    nodeName: options.node.name,
+  });
+}
+
 async function makeWorkers(
-  { ports, options, cells, events }: Wiring,
+  wiring: Wiring,
   cgroups: NonNullable<Wiring["cells"]["cgroups"]["value"]>["pods"],
-  { journal, facts, looks }: Parameters<typeof podLoops>[1],
+  { journal, facts, looks, pulls }: Parameters<typeof podLoops>[1] & { readonly pulls: ImagePulls },
   folders: { readonly rootDir: string; readonly podLogsDir: string; readonly containerLogLinks: string },
+  shutdown: AbortSignal,
 ): Promise<PodWorkers> {
+  const { ports, options, cells, events } = wiring;
   const machine = await ports.machine.facts();
   const { pods } = options;
   const resources = podResourcePlan({
@@ -147,17 +176,16 @@ async function makeWorkers(
     swapLimits: await cgroups.countsSwap(KUBEPODS),
   });
   return new PodWorkers(
-    { ...ports, cgroups, journal, events, log: ports.logOf("pod-workers") },
+    { ...ports, cgroups, journal, events, pulls, log: ports.logOf("pod-workers") },
     { ...cells, looks },
     {
       ...folders,
+      nodeName: options.node.name,
+      nodeIps: options.node.ips,
       clusterDns: pods.clusterDns,
-      clusterDomain: pods.clusterDomain,
-      hostResolver: async () => {
-        if (pods.resolvConf === "") return { servers: [], searches: [], options: [] };
-        const text = await ports.files.readHead(pods.resolvConf, RESOLVER_BYTES_MAX);
-        return parseResolverFile(new TextDecoder().decode(text));
-      },
+      hostname: { clusterDomain: pods.clusterDomain, overrides: options.gates.HostnameOverride },
+      hostResolver: () => readHostResolver(pods.resolvConf, ports.files),
+      localNode: localNode(wiring, shutdown),
       seccompDefault: pods.seccompDefault,
       backoffCapMs: pods.restartBackoffMsMax,
       resyncMs: pods.syncEveryMs,
@@ -167,6 +195,16 @@ async function makeWorkers(
     facts,
   );
 }
+
+const imagePulls = ({ ports, options, cells, events }: Wiring): ImagePulls =>
+  new ImagePulls({
+    ...ports,
+    ...cells,
+    events,
+    log: ports.logOf("images"),
+    limits: options.images.pulls,
+    folders: { root: options.folders.root, working: options.images.workingFolder, home: options.images.homeFolder },
+  });
 
 const runtimeName = ({ cells }: Wiring): string =>
   cells.runtimeHealth.value.kind === "answered" ? cells.runtimeHealth.value.version.name : "";

@@ -3,6 +3,7 @@
  * first, each with its one writer, then the loops. What needs no runtime starts at once; what does starts when the runtime has first
  * said that it is ready, so a kubelet started before its runtime waits and then carries on by itself.
  */
+import type { Service } from "../api/gen/core-v1.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { LatestTable } from "../concurrency/latest-table.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
@@ -14,6 +15,8 @@ import { watchRuntimeHealth } from "../controllers/pleg/runtime-health.ts";
 import { runPodConfig } from "../controllers/pod-config/pod-config.ts";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
+import type { KnownObject } from "../domain/cluster-objects/known-object.ts";
+import type { PullProgress } from "../domain/images/pull-progress.ts";
 import { foldFacts } from "../domain/journal/facts.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
@@ -28,7 +31,8 @@ import { staticPodFacts } from "../domain/pod/static-pod-uid.ts";
 import type { Image } from "../domain/runtime/image.ts";
 import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
 import type { Sandbox } from "../domain/runtime/sandbox.ts";
-import type { ApiServer } from "../ports/api-server.ts";
+import type { PodVolumes } from "../domain/volumes/volume-state.ts";
+import type { ApiObject, ApiServer } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventSink } from "../ports/event-sink.ts";
 import type { HostFiles } from "../ports/host-files.ts";
@@ -36,6 +40,7 @@ import type { HttpFetch } from "../ports/http-fetch.ts";
 import type { Images } from "../ports/images.ts";
 import type { Log } from "../ports/log.ts";
 import type { Machine } from "../ports/machine.ts";
+import type { Mounts } from "../ports/mounts.ts";
 import type { Random } from "../ports/random.ts";
 import type { Runtime } from "../ports/runtime.ts";
 import { nodeLoops } from "./compose-node.ts";
@@ -46,6 +51,7 @@ export interface KubeletPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: HostFiles;
+  readonly mounts: Mounts;
   readonly machine: Machine;
   readonly http: HttpFetch;
   readonly runtime: Runtime;
@@ -70,12 +76,17 @@ export interface Cells {
   readonly cgroups: LatestCell<NodeCgroups | undefined>; // the second stage, once
   readonly tiersReady: LatestCell<boolean>; // resources
   readonly ownNode: LatestCell<OwnNode>; // cluster-objects
+  readonly services: LatestCell<ReadonlyMap<string, Service> | undefined>; // cluster-objects
+  readonly referencedObjects: LatestTable<string, KnownObject<ApiObject>>; // cluster-objects
   readonly nodeRegistered: LatestCell<Registration>; // node, its registration
   readonly nodeSynced: LatestCell<NodeSync>; // node, its status loop
   readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
+  readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
   readonly pressure: LatestCell<Pressure>; // eviction
-  readonly volumesInUse: LatestCell<readonly string[] | undefined>; // volumes, once built
-  readonly nodeHolds: LatestCell<NodeHolds>; // shutdown and volumes, once built
+  readonly mountState: LatestTable<string, PodVolumes>; // volumes
+  readonly volumesKnown: LatestCell<boolean>; // volumes, once
+  readonly volumesInUse: LatestCell<readonly string[] | undefined>; // volumes
+  readonly nodeHolds: LatestCell<NodeHolds>; // node, its CSINode; shutdown, once built
 }
 
 const makeCells = (): Cells => ({
@@ -90,11 +101,16 @@ const makeCells = (): Cells => ({
   cgroups: new LatestCell<NodeCgroups | undefined>(undefined),
   tiersReady: new LatestCell(false),
   ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
+  services: new LatestCell<ReadonlyMap<string, Service> | undefined>(undefined),
+  referencedObjects: new LatestTable(),
   nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
   nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
   nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
+  pullsUnderWay: new LatestTable(),
   pressure: new LatestCell<Pressure>(NO_PRESSURE),
-  volumesInUse: new LatestCell<readonly string[] | undefined>([]),
+  mountState: new LatestTable(),
+  volumesKnown: new LatestCell(false),
+  volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
   nodeHolds: new LatestCell(NO_HOLDS),
 });
 

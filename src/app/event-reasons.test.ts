@@ -28,8 +28,8 @@ const OF_NODES_AND_VOLUMES = words(`
   NodeHasInsufficientPID Rebooted Shutdown ContainerGCFailed ImageGCFailed FreeDiskSpaceFailed InvalidDiskCapacity InvalidImageID
   FailedNodeAllocatableEnforcement NodeAllocatableEnforced EvictionThresholdMet SystemOOM CheckLimitsForResolvConf CgroupV1`);
 
-/** Said of a pod that asks for what is not built yet, and gone when all is. */
-const OURS = ["NotSupported"];
+/** Of a pod that asks for what is not built yet, gone when all is; and of a mount that was let go of because it gave no answer. */
+const OURS = ["NotSupported", "VolumeUnresponsive"];
 
 const sources = globSync("src/**/*.ts", { cwd: repositoryRoot })
   .filter((file) => !file.endsWith(".test.ts") && !file.includes("/gen/"))
@@ -45,7 +45,7 @@ const PLACES = [
   /^const (?:ENFORCED|FAILED) = "([A-Z]\w+)"/gm,
 ];
 /** Reasons of other things that stand in the same form: of a container that waits, of a condition. */
-const NO_EVENTS = new Set(["CrashLoopBackOff"]);
+const NO_EVENTS = new Set(["CrashLoopBackOff", "ErrImagePull", "ImagePullBackOff", "ContainerCreating"]);
 
 const told = new Set(
   sources.flatMap((source) => PLACES.flatMap((place) => [...source.matchAll(place)].map(([, reason]) => reason ?? ""))),

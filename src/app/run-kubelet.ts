@@ -17,6 +17,7 @@ import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { type ProcessLock, takeProcessLock } from "../wire/host/process-lock.ts";
 import { hostRandom } from "../wire/host/random.ts";
 import { createKubeApi, type KubeApi } from "../wire/kube-api/client.ts";
+import { createMounts } from "../wire/mounts/mounts.ts";
 import { createMachine } from "../wire/proc-stats/machine.ts";
 import { createHttpFetch } from "../wire/static-pod-url/http-fetch.ts";
 import type { StartKubelet } from "./commands/io.ts";
@@ -26,6 +27,7 @@ import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts
 import { readKubeconfig } from "./options/kubeconfig.ts";
 import { tellSetupFailure } from "./setup-failure.ts";
 import { USER_AGENT } from "./version.ts";
+import { volumeHelperCommand } from "./volume-helper-command.ts";
 
 const FOLDER_MODE = 0o750;
 
@@ -43,7 +45,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   const adapters = makeAdapters(options, processLog);
   let lock: ProcessLock | undefined;
   try {
-    await setUp(options, adapters.ports);
+    await setUp(options, adapters.ports, stop.signal);
     lock = await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal);
     const kubelet = compose(adapters.ports, options);
     const checks = [
@@ -75,9 +77,9 @@ function guardAgainstOom(score: number, log: Log): void {
   }
 }
 
-async function setUp(options: CompiledOptions, ports: KubeletPorts): Promise<void> {
+async function setUp(options: CompiledOptions, ports: KubeletPorts, signal: AbortSignal): Promise<void> {
   try {
-    await makeFolders(options, ports);
+    await makeFolders(options, ports, signal);
   } catch (error) {
     await tellSetupFailure(ports, options.node.name, error);
     throw error;
@@ -85,9 +87,17 @@ async function setUp(options: CompiledOptions, ports: KubeletPorts): Promise<voi
 }
 
 /** What the kubelet owns on disk, there before anything else. */
-async function makeFolders({ folders }: CompiledOptions, { files }: KubeletPorts): Promise<void> {
+async function makeFolders(
+  { folders }: CompiledOptions,
+  { files, mounts }: KubeletPorts,
+  signal: AbortSignal,
+): Promise<void> {
   const owned = ["pods", "plugins", "deckhand"].map((name) => `${folders.root}/${name}`);
-  for (const folder of [folders.root, ...owned, folders.podLogs]) {
+  await files.makeFolder(folders.root, FOLDER_MODE);
+  await mounts.share(folders.root, signal).catch((error: unknown) => {
+    throw new Error(`error configuring root directory: ${errorText(error)}`, { cause: error });
+  });
+  for (const folder of [...owned, folders.podLogs]) {
     await files.makeFolder(folder, FOLDER_MODE);
   }
   await files.makeFolder("/var/log/containers", 0o755);
@@ -110,11 +120,13 @@ function makeAdapters(options: CompiledOptions, processLog: ProcessLog): Adapter
     },
     hostClock,
   );
+  const mounts = createMounts({ clock: hostClock, helper: volumeHelperCommand() });
   const clients = options.api.kind === "cluster" ? apiClients(options.api) : undefined;
   const ports: KubeletPorts = {
     clock: hostClock,
     random: hostRandom,
     files: createHostFiles({ clock: hostClock }),
+    mounts,
     machine: createMachine(),
     http: createHttpFetch(hostClock),
     runtime: cri.runtime,
@@ -125,6 +137,7 @@ function makeAdapters(options: CompiledOptions, processLog: ProcessLog): Adapter
   };
   const close = async () => {
     cri.close();
+    await mounts.close();
     if (clients !== undefined) await Promise.all(Object.values(clients).map((client) => client.close()));
   };
   return { ports, close };

@@ -30,8 +30,18 @@ export interface FileFacts {
   readonly kind: "file" | "folder" | "link" | "other";
   readonly sizeBytes: number;
   readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
   /** Changes with every change of content, for as long as the clock moves. */
   readonly modifiedWallNs: bigint;
+}
+
+/** Of a file that is made now. Without an owner it belongs to this process, in the group that its folder gives. */
+export interface NewFileFacts {
+  /** Whatever the umask. */
+  readonly mode: number;
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 export interface HostFiles {
@@ -51,10 +61,23 @@ export interface HostFiles {
    * the offset goes away. When it rejects, anything may lie beyond the offset, and what lies before it is untouched.
    */
   appendAt(path: string, offsetBytes: number, content: Uint8Array): Promise<void>;
+  /**
+   * Makes the file, or fills the one that is there anew: it stays the same file, and whoever has it open or mounted sees the new content. A reader
+   * may meet a part of it. Never through a link at the end of the path.
+   */
+  overwrite(path: string, content: Uint8Array, mode: number): Promise<void>;
   /** With its parents. An existing folder keeps its mode. */
   makeFolder(path: string, mode: number): Promise<void>;
   /** An empty file that others write to. Rejects "exists". */
   makeFile(path: string, mode: number): Promise<void>;
+  /** A file that was not there, with its content. Rejects "exists", also at a link. When it rejects otherwise, no part of the file is left. */
+  writeNew(path: string, content: Uint8Array, facts: NewFileFacts): Promise<void>;
+  /** Of what is at the path, a link not followed. It may take mode bits away (set-group of a file): the mode is set after it. */
+  setOwner(path: string, uid: number, gid: number): Promise<void>;
+  /** Rejects "notPermitted" at a link. */
+  setMode(path: string, mode: number): Promise<void>;
+  /** In one step, replacing what is there: a file or link, or an empty folder by a folder. On one file system. */
+  rename(from: string, to: string): Promise<void>;
   /** Replaces a link that points elsewhere, in one step. Rejects "exists" when something else than a link is there. */
   link(target: string, path: string): Promise<void>;
   readLink(path: string): Promise<string>;

@@ -27,9 +27,12 @@ export class RuntimeError extends Error {
   readonly code: RuntimeErrorCode;
   /** What was asked for, such as "CreateContainer". */
   readonly operation: string;
+  /** In the runtime's own words. */
+  readonly detail: string;
   constructor(operation: string, code: RuntimeErrorCode, detail: string, options?: ErrorOptions) {
     super(`${operation}: ${detail}`, options);
     this.operation = operation;
+    this.detail = detail;
     this.code = code;
   }
 }

@@ -75,6 +75,8 @@ export interface ClusterNode extends NodeLayout {
   readonly criEndpoint: string;
   /** What stands between agent and runtime, if that was asked for. */
   readonly criProxy: CriProxy | undefined;
+  /** How a file of the node is called here, also one on a mount that only the node has. */
+  inside(path: string): string;
   /** Runs a command in the node's namespaces. */
   run(...args: readonly string[]): Promise<CommandResult>;
 }
@@ -314,6 +316,7 @@ function open(
       agent: agent as Agent,
       criEndpoint: runtimeEndpoint(node),
       criProxy: proxies.get(node.name),
+      inside: (path) => `/proc/${held?.pid}/root${path}`,
       run: (...args) => tryCommand("nsenter", [...enter, ...args]),
     };
   });

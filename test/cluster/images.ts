@@ -14,6 +14,11 @@ export const PAUSE_IMAGE = "registry.k8s.io/pause:3.10.2";
 export const BUSYBOX_IMAGE = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1";
 export const AGNHOST_IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0";
 
+/** Only served, so that a test can pull them for the first time: `deckhand/served-<n>` with the tags 1 and latest. */
+const SERVED_COUNT = 30;
+/** Likewise with a few files in them, to be mounted as volumes: `deckhand/files-<n>`. */
+const SERVED_FILES_COUNT = 8;
+
 /** Registries whose names the nodes send to the local one. */
 export const MIRRORED = ["registry.k8s.io", "gcr.io", "docker.io"] as const;
 
@@ -74,6 +79,26 @@ async function sources(parts: Parts, scratch: string): Promise<readonly ImageSou
       ],
       config: { Entrypoint: ["/agnhost"], Cmd: ["pause"], Env: [PATH] },
     },
+    ...(await onlyServed()),
+  ];
+}
+
+/** Each is an image of its own: what a runtime says of one image changes with every name it is pulled by. */
+async function onlyServed(): Promise<readonly ImageSource[]> {
+  const busybox = await busyboxLayer();
+  const image = (kind: string, index: number, layer: readonly LayerEntry[]): ImageSource => {
+    const repository = `registry.k8s.io/deckhand/${kind}-${index + 1}`;
+    const config = { Cmd: ["sh"], Env: [PATH], Labels: { "deckhand.served": `${kind} ${index + 1}` } };
+    return { names: [`${repository}:1`, `${repository}:latest`], layers: [layer], config };
+  };
+  const files: readonly LayerEntry[] = [
+    { kind: "folder", path: "folder", mode: 0o755 },
+    { kind: "file", path: "folder/inner", mode: 0o640, content: new TextEncoder().encode("inner\n"), uid: 7 },
+    { kind: "file", path: "outer", mode: 0o755, content: new TextEncoder().encode("outer\n") },
+  ];
+  return [
+    ...Array.from({ length: SERVED_COUNT }, (_, index) => image("served", index, busybox)),
+    ...Array.from({ length: SERVED_FILES_COUNT }, (_, index) => image("files", index, files)),
   ];
 }
 

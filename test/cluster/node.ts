@@ -161,7 +161,8 @@ export async function nodeAgent(
   return { name: `kubelet@${node.name}`, command: [...program, ...flags], ready: { kind: "listens", port } };
 }
 
-const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");
+/** Of the sources. */
+export const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");
 
 /** Nobody can be asked who a caller is. */
 const WITHOUT_API = {

@@ -28,6 +28,7 @@ export interface ImageSource {
     readonly Env?: readonly string[];
     readonly User?: string;
     readonly WorkingDir?: string;
+    readonly Labels?: Readonly<Record<string, string>>;
   };
 }
 

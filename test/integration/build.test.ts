@@ -3,6 +3,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { after, describe, test } from "node:test";
+import { startHelper } from "../../src/wire/mounts/helper-process.ts";
 import { buildBundle } from "../../tools/build/bundle.ts";
 import { buildExecutable } from "../../tools/build/executable.ts";
 import { inRepository } from "../../tools/repository.ts";
@@ -37,6 +38,14 @@ describe("npm run build", () => {
     test(`${what} says its version`, () => {
       const stdout = "deckhand 0.0.0 (Kubernetes v1.36.4)\n";
       assert.deepEqual(run(file, ...args, "--version"), { status: 0, stdout, stderr: "" });
+    });
+
+    test(`${what} is its own helper for volumes`, async () => {
+      const helper = startHelper({ file, args: [...args, "volume-helper"] });
+      const reply = await helper.run({ kind: "kindOf", path: elsewhere.root }, () => {});
+      helper.end();
+      await helper.ended;
+      assert.deepEqual(reply, { kind: "done", value: "folder" });
     });
 
     test(`[1.1] ${what}, called as kubelet through a link, has the kubelet's command line`, () => {

@@ -89,6 +89,7 @@ export function snapshot(more: Partial<PodSnapshot> = {}): PodSnapshot {
     knownExits: new Map(),
     restartFloor: new Map(),
     sandboxFloor: 0,
+    volumesReady: true,
     cgroupMissing: false,
     ...more,
   };

@@ -17,10 +17,11 @@ async function run(name: string, ...args: readonly string[]) {
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };
-  const exitCode = await runProgram({ name, args }, io, (options) => {
+  const start = (options: CompiledOptions) => {
     started.push(options);
     return Promise.resolve(7);
-  });
+  };
+  const exitCode = await runProgram({ name, args }, io, start, () => assert.fail("nobody asked for orphans"));
   return { exitCode, ...said, started };
 }
 

@@ -166,3 +166,34 @@ void test("[1.5] the flag can ask for the seccomp profile, and not decline it", 
   assert.equal(optionsOf("--config", path, "--seccomp-default=false").pods.seccompDefault, true);
   assert.equal(optionsOf("--seccomp-default").pods.seccompDefault, true);
 });
+
+void test("[9.4] five pulls at once where nobody says how many; else as the operator says", (t) => {
+  const folder = folderOf(t, {
+    "one.yaml": `${HEADER}serializeImagePulls: true\nregistryPullQPS: 0\nregistryBurst: 3\n`,
+    "all.yaml": `${HEADER}serializeImagePulls: false\n`,
+    "some.yaml": `${HEADER}serializeImagePulls: false\nmaxParallelImagePulls: 3\n`,
+    "many.yaml": `${HEADER}maxParallelImagePulls: 8\n`,
+    "few.yaml": `${HEADER}maxParallelImagePulls: 1\n`,
+    "none.yaml": `${HEADER}registryPullQPS: 7\n`,
+  });
+  const mostOf = (file: string, ...more: readonly string[]) =>
+    optionsOf("--config", join(folder, file), ...more).images.pulls.most;
+  const files = ["none.yaml", "one.yaml", "all.yaml", "some.yaml", "many.yaml", "few.yaml"];
+  assert.deepEqual(
+    files.map((file) => mostOf(file)),
+    [5, 1, Number.POSITIVE_INFINITY, 3, 8, 1],
+  );
+  assert.equal(mostOf("none.yaml", "--serialize-image-pulls"), 1);
+  assert.equal(mostOf("none.yaml", "--serialize-image-pulls=false"), Number.POSITIVE_INFINITY);
+  assert.deepEqual(optionsOf().images.pulls, { most: 5, perSecond: 5, burst: 10 });
+  const { pulls } = optionsOf("--config", join(folder, "one.yaml")).images;
+  assert.deepEqual([pulls.perSecond, pulls.burst], [0, 3]);
+  assert.ok(
+    files.every((file) => optionsOf("--config", join(folder, file)).warnings.every((text) => !/ull/.test(text))),
+  );
+});
+
+void test("[9.6] registry logins of the node are looked for in the working folder and at home too", () => {
+  const { workingFolder, homeFolder } = optionsOf().images;
+  assert.deepEqual([workingFolder, homeFolder], ["/working", "/root"]);
+});

@@ -4,6 +4,7 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { DurationError } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
+import { goQuote } from "../../base/go-text.ts";
 import { parseQuantity, QuantityError } from "../../base/quantity.ts";
 import { AGENT_FLAGS, type AgentFlagName } from "./agent-flags.ts";
 import type {
@@ -11,16 +12,17 @@ import type {
   CgroupSettings,
   CompiledOptions,
   EvictionSettings,
+  ImageSettings,
   NodeSettings,
   PodSettings,
   Reservation,
   ReservedSettings,
 } from "./compiled-options.ts";
 import { parseCpuSet } from "./cpu-set.ts";
+import type { EffectiveConfiguration } from "./effective-configuration.ts";
 import { parseSoftThresholds, parseThresholds, requireReclaims, ThresholdFault } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
-import { goQuote } from "./go-text.ts";
 import type { MachineOfOptions } from "./machine-facts.ts";
 import type { ParsedFlags } from "./parse-flags.ts";
 import { toMs } from "./units.ts";
@@ -36,6 +38,7 @@ export interface Compilable {
   readonly gates: FeatureGates;
   readonly agent: AgentSettings;
   readonly machine: MachineOfOptions;
+  readonly origins: EffectiveConfiguration["origins"];
 }
 
 export function compile(from: Compilable): Omit<CompiledOptions, "warnings"> {
@@ -53,6 +56,7 @@ export function compile(from: Compilable): Omit<CompiledOptions, "warnings"> {
       imageEndpoint: config.imageServiceEndpoint || config.containerRuntimeEndpoint,
       requestLimitMs: toMs(config.runtimeRequestTimeout),
     },
+    images: imagesOf(from),
     pods: podsOf(config),
     cgroups: cgroupsOf(from),
     reserved: reservedOf(config),
@@ -169,6 +173,24 @@ function podsOf(config: Configuration): PodSettings {
     clusterDomain: config.clusterDomain,
     clusterDns: config.clusterDNS ?? [],
     resolvConf: config.resolvConf,
+  };
+}
+
+/** Where nobody has said how many: upstream pulls one after the other, and one big image holds up all the others. */
+const UNSAID_PULLS_MAX = 5;
+
+function imagesOf({ config, machine, origins }: Compilable): ImageSettings {
+  const { serializeImagePulls, maxParallelImagePulls: most, registryPullQPS, registryBurst } = config;
+  const isSaid = (origins.get("serializeImagePulls") ?? []).length > 0;
+  const unsaid = isSaid ? Number.POSITIVE_INFINITY : UNSAID_PULLS_MAX;
+  return {
+    pulls: {
+      most: isSaid && serializeImagePulls ? 1 : (most ?? unsaid),
+      perSecond: registryPullQPS,
+      burst: registryBurst,
+    },
+    workingFolder: machine.workingFolder,
+    homeFolder: machine.homeFolder,
   };
 }
 

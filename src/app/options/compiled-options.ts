@@ -13,6 +13,7 @@ export interface CompiledOptions {
   readonly folders: FolderSettings;
   readonly api: ApiSettings;
   readonly runtime: RuntimeSettings;
+  readonly images: ImageSettings;
   readonly pods: PodSettings;
   readonly cgroups: CgroupSettings;
   readonly reserved: ReservedSettings;
@@ -75,6 +76,19 @@ interface RuntimeSettings {
   readonly endpoint: string;
   readonly imageEndpoint: string;
   readonly requestLimitMs: number;
+}
+
+export interface ImageSettings {
+  readonly pulls: {
+    /** How many at once; may be infinite. */
+    readonly most: number;
+    /** 0: no such limit. */
+    readonly perSecond: number;
+    readonly burst: number;
+  };
+  /** Where registry logins may lie, beside the root folder. */
+  readonly workingFolder: string;
+  readonly homeFolder: string;
 }
 
 export interface PodSettings {

@@ -3,7 +3,6 @@ import { accepted, field, path, pointer, supported, warned } from "./field.ts";
 import { minutes, seconds } from "./units.ts";
 
 const imageGc = warned("garbage collection of images");
-const pulls = warned("limits of image pulls");
 const verification = warned("verification of pull credentials");
 const rotation = warned("rotation of container logs");
 const volumes = warned("volumes");
@@ -20,10 +19,10 @@ export const workloadFields = {
   ),
   imageServiceEndpoint: field("string", "", "image-service-endpoint", supported),
   runtimeRequestTimeout: field("duration", minutes(2), "runtime-request-timeout", supported),
-  registryPullQPS: field("int32", 5, "registry-qps", pulls, pointer),
-  registryBurst: field("int32", 10, "registry-burst", pulls),
-  serializeImagePulls: field("bool", true, "serialize-image-pulls", pulls, pointer),
-  maxParallelImagePulls: field("int32", undefined, "", pulls, pointer),
+  registryPullQPS: field("int32", 5, "registry-qps", supported, pointer),
+  registryBurst: field("int32", 10, "registry-burst", supported),
+  serializeImagePulls: field("bool", true, "serialize-image-pulls", supported, pointer),
+  maxParallelImagePulls: field("int32", undefined, "", supported, pointer),
   imagePullCredentialsVerificationPolicy: field("string", "NeverVerifyPreloadedImages", "", verification, {
     goType: "v1beta1.ImagePullCredentialsVerificationPolicy",
   }),

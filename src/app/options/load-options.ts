@@ -98,7 +98,7 @@ function load(
   if (agent.value("exit-on-lock-contention", false) && agent.text("lock-file") === "") {
     throw new CompileFault("cannot exit on lock file contention: no lock file specified");
   }
-  const compiled = compile({ config, gates, agent, machine });
+  const compiled = compile({ config, gates, agent, machine, origins: effective.origins });
   const options = { ...compiled, warnings: warningsOf(effective, flags) };
   return { kind: "options", options, effective, flags, notices };
 }

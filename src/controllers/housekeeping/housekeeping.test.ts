@@ -10,6 +10,7 @@ import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import { HostFileError } from "../../ports/host-files.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
 import { collectContainers } from "./container-gc.ts";
@@ -28,6 +29,8 @@ function world() {
     admittedPods: new LatestTable<string, AdmittedPod>(),
     podOutcomes: new LatestTable<string, PodOutcome>(),
     podRuntimeStatus: new LatestTable<string, PodRuntimeView>(),
+    mountState: new LatestTable<string, PodVolumes>(),
+    volumesKnown: new LatestCell(true),
     sourcesReady: new LatestCell(true),
   };
   const folders = { rootDir: ROOT, podLogsDir: LOGS, containerLogLinks: LINKS };

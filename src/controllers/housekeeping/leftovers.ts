@@ -1,6 +1,6 @@
 /**
  * Removes what pods that are over have left on the node: their folders, log folders and cgroups. Only when every source has spoken, and
- * only of UIDs that no one knows: not the sources, not a worker, not the runtime.
+ * only of UIDs that no one knows: not the sources, not a worker, not the runtime, not the volumes.
  */
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
@@ -10,6 +10,7 @@ import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import { NO_SHARES } from "../../domain/resources/cpu-units.ts";
+import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
@@ -23,6 +24,8 @@ export interface LeftoversOptions {
   readonly admittedPods: ReadTable<string, AdmittedPod>;
   readonly podOutcomes: ReadTable<string, PodOutcome>;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly mountState: ReadTable<string, PodVolumes>;
+  readonly volumesKnown: Latest<boolean>;
   readonly sourcesReady: Latest<boolean>;
   readonly rootDir: string;
   readonly podLogsDir: string;
@@ -34,9 +37,9 @@ export interface LeftoversOptions {
 const EVERY_MS = 30_000;
 
 export async function removeLeftovers(options: LeftoversOptions, shutdown: AbortSignal): Promise<void> {
-  const { sourcesReady, clock } = options;
+  const { sourcesReady, volumesKnown, clock } = options;
   while (!shutdown.aborted) {
-    if (sourcesReady.value) {
+    if (sourcesReady.value && volumesKnown.value) {
       const { files, rootDir, podLogsDir, containerLogLinks } = options;
       const folders = () => files.list(`${rootDir}/pods`);
       await sweep("folders of pods", options, folders, (uid) => removeFolder(uid, options));
@@ -81,8 +84,10 @@ async function sweep(
   if (failures.length > 0) log.error(`leftover ${what} could not be removed`, failures[0], { failed: failures.length });
 }
 
-const isKnown = (uid: string, { admittedPods, podOutcomes, podRuntimeStatus }: LeftoversOptions): boolean =>
-  admittedPods.get(uid) !== undefined || podOutcomes.get(uid) !== undefined || podRuntimeStatus.get(uid) !== undefined;
+const isKnown = (uid: string, tables: LeftoversOptions): boolean =>
+  [tables.admittedPods, tables.podOutcomes, tables.podRuntimeStatus, tables.mountState].some(
+    (table) => table.get(uid) !== undefined,
+  );
 
 async function removeFolder(uid: string, options: LeftoversOptions): Promise<void> {
   const { files, rootDir } = options;

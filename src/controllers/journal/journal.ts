@@ -50,6 +50,15 @@ export interface JournalOptions {
 
 export const createJournal = (options: JournalOptions): Journal => new SegmentedJournal(options);
 
+/** The records as they are, for someone who is not the agent: nothing is repaired, cut or removed. */
+export async function readJournal(files: HostFiles, folder: string): Promise<readonly JournalRecord[]> {
+  const refuse = (path: string) =>
+    Promise.reject(new HostFileError("write", path, "readOnly", "the journal is only looked at"));
+  const looking: HostFiles = { ...files, writeAtomically: refuse, removeFile: refuse, makeFolder: refuse };
+  const stored = await new SegmentFolder({ files: looking, folder, onProblem: () => {} }).readAll();
+  return stored.records.map(({ record }) => record);
+}
+
 interface Pending {
   readonly line: Uint8Array;
   /** Of a record; a note has nobody waiting. */

@@ -36,14 +36,16 @@ function world(first: readonly PodContainer[]) {
       return found === undefined ? Promise.reject(gone()) : Promise.resolve({ status: found, info: {} });
     },
   };
+  const podRuntimeStatus = new LatestTable<string, PodRuntimeView>();
   const observer = new Observer({
     runtime,
-    podRuntimeStatus: new LatestTable<string, PodRuntimeView>(),
+    podRuntimeStatus,
     listedSandboxes: new LatestCell<readonly Sandbox[] | undefined>(undefined),
     shutdown: forever,
   });
   return {
     observer,
+    podRuntimeStatus,
     calls,
     set: (next: readonly PodContainer[]) => {
       containers = next;
@@ -133,4 +135,18 @@ test("while a look is under way the pod after an act is looked at in full, after
     calls.filter((call) => call === "list"),
     ["list", "list"],
   );
+});
+
+test("a look that finds nothing new wakes nobody: who looks after a failure waits as long as it means to", async () => {
+  const { observer, podRuntimeStatus, set } = world([instance("app", "running")]);
+  let told = 0;
+  podRuntimeStatus.watch(() => {
+    told += 1;
+  });
+  for (let looks = 0; looks < 3; looks += 1) await observer.look(uid, forever);
+  assert.equal(told, 1);
+  set([instance("app", "exited")]);
+  await observer.look(uid, forever);
+  assert.equal(told, 2);
+  assert.deepEqual(idsOf(observer.present(uid)), ["app-0 exited"]);
 });

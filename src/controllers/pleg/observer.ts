@@ -5,6 +5,7 @@
  * A pod changes by the hand of its worker, or by itself, and what it does by itself (to end) is final. So a look that began after
  * the worker's last act shows the present for every decision: nothing can have come to be since that it does not show.
  */
+import { jsonEqual } from "../../base/json-equal.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
@@ -224,7 +225,9 @@ export class Observer {
   }
 
   #leave(view: PodRuntimeView, listing: Parameters<typeof fingerprint>[0]): void {
-    this.#options.podRuntimeStatus.set(view.uid, view);
+    const { podRuntimeStatus } = this.#options;
+    // A worker that looks after a failure must not be woken by that: it would never wait.
+    if (!jsonEqual(podRuntimeStatus.get(view.uid), view)) podRuntimeStatus.set(view.uid, view);
     this.#prints.set(view.uid, fingerprint(listing));
   }
 

@@ -3,26 +3,33 @@
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
+import { nextTellingMs, type UnderWay } from "../../domain/images/pull-progress.ts";
+import { type PodDns, podDns } from "../../domain/pod/dns-config.ts";
 import { containerGraceSeconds } from "../../domain/pod/grace.ts";
 import { podHostname } from "../../domain/pod/hostname.ts";
 import type { ContainerStop, PodAction } from "../../domain/pod/pod-actions.ts";
 import { podFolder, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
-import { nextBackoff } from "../../domain/pod/restart-backoff.ts";
 import { type MadeParts, newestOf } from "../../domain/pod/runtime-view.ts";
 import { sandboxConfig } from "../../domain/pod/sandbox-config.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { isNameTaken } from "../../ports/runtime-error.ts";
 import type { PodState } from "./pod-state.ts";
-import { backoffKey } from "./snapshot.ts";
-import { startContainer, startCreated, teller } from "./start-container.ts";
+import { type StartCells, startContainer, startCreated, teller } from "./start-container.ts";
 import { NAME_TAKEN_RETRY_MS, StartFailure } from "./start-failure.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export type Execution =
   | { readonly kind: "done"; readonly made: MadeParts }
-  /** Part of it could not be done; `retryMs`: no use in trying before. */
-  | { readonly kind: "failed"; readonly what: string; readonly error: unknown; readonly retryMs: number | undefined }
+  /** Part of it could not be done. */
+  | ({ readonly kind: "failed"; readonly what: string; readonly error: unknown } & Again)
+  /** All that is left waits for images. */
+  | ({ readonly kind: "waiting" } & Again)
   | { readonly kind: "aborted" };
+
+interface Again {
+  /** When each part of it may be tried, or told of, again; undefined: when it is usual. */
+  readonly againMs: readonly (number | undefined)[];
+}
 
 /** Grows as the list is carried out. */
 interface Made {
@@ -34,6 +41,7 @@ export interface ExecutionContext {
   readonly state: PodState;
   readonly pod: Pod | undefined;
   readonly ports: PodWorkerPorts;
+  readonly cells: StartCells;
   readonly settings: PodWorkerSettings;
   /** What a container may take to end, from now. */
   readonly graceMs: number;
@@ -44,49 +52,60 @@ export async function execute(
   context: ExecutionContext,
   signal: AbortSignal,
 ): Promise<Execution> {
-  let failed: Execution | undefined;
+  let failed: { readonly what: string; readonly error: unknown } | undefined;
+  // Whatever still cannot be had is noted again by the tries that follow.
+  context.state.awaits.clear();
   const made: Made = { sandboxIds: [], containers: [] };
+  const againMs: (number | undefined)[] = [];
   for (const action of actions) {
     if (signal.aborted) return { kind: "aborted" };
     try {
-      await perform(action, context, made, signal);
+      const underWay = await perform(action, context, made, signal);
+      if (underWay !== undefined) againMs.push(nextTellingMs(underWay, context.ports.clock.monotonicMs()));
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
-      const retryMs = error instanceof StartFailure ? error.retryMs : undefined;
-      failed = { kind: "failed", what: action.kind, error, retryMs: shorter(failed, retryMs) };
-      if (action.kind !== "startContainer" && action.kind !== "startCreated") return failed;
+      againMs.push(error instanceof StartFailure ? error.retryMs : undefined);
+      failed = { what: action.kind, error };
+      if (action.kind !== "startContainer" && action.kind !== "startCreated") break;
       noteWaiting(action.name, error, context);
     }
   }
-  return failed ?? { kind: "done", made };
+  if (failed !== undefined) return { kind: "failed", ...failed, againMs };
+  return againMs.length > 0 && againMs.length === actions.length
+    ? { kind: "waiting", againMs }
+    : { kind: "done", made };
 }
-
-const shorter = (before: Execution | undefined, retryMs: number | undefined): number | undefined => {
-  const known = before?.kind === "failed" ? before.retryMs : undefined;
-  return known === undefined || retryMs === undefined ? (known ?? retryMs) : Math.min(known, retryMs);
-};
 
 function noteWaiting(name: string, error: unknown, { state }: ExecutionContext): void {
   const reason = error instanceof StartFailure ? error.reason : "CreateContainerConfigError";
   state.waiting.set(name, { reason, message: errorText(error) });
 }
 
-async function perform(action: PodAction, context: ExecutionContext, made: Made, signal: AbortSignal): Promise<void> {
+/** Answers with how far its image is where a container is to wait for that. */
+async function perform(
+  action: PodAction,
+  context: ExecutionContext,
+  made: Made,
+  signal: AbortSignal,
+): Promise<UnderWay | undefined> {
   switch (action.kind) {
     case "stopContainers":
-      return stopAll(action.containers, context, signal);
+      await stopAll(action.containers, context, signal);
+      return;
     case "stopSandboxes":
-      return allOf(action.ids.map((id) => context.ports.runtime.stopSandbox(id, signal)));
+      await allOf(action.ids.map((id) => context.ports.runtime.stopSandbox(id, signal)));
+      return;
     case "makeRoom":
-      return allOf([makeFolders(context), applyCgroup(context)]);
+      await allOf([makeFolders(context), applyCgroup(context)]);
+      return;
     case "createSandbox":
       made.sandboxIds.push(await createSandbox(action, context, signal));
       return;
     case "startContainer":
-      made.containers.push(await start(action, context, signal));
-      return;
+      return start(action, context, made, signal);
     case "startCreated":
-      return startExisting(action, context, signal);
+      await startExisting(action, context, signal);
+      return;
     default:
       return assertNever(action);
   }
@@ -161,7 +180,8 @@ async function createSandbox(
     tellPod(pod, context, "SandboxChanged", message, "Normal");
   }
   try {
-    const config = await configOfSandbox(pod, attempt, context);
+    const { config, warnings } = await configOfSandbox(pod, attempt, context);
+    tellDns(pod, warnings, context);
     return await context.ports.runtime.runSandbox(config, "", signal);
   } catch (error) {
     signal.throwIfAborted();
@@ -177,47 +197,61 @@ async function configOfSandbox(
   pod: Pod,
   attempt: number,
   { ports, settings }: ExecutionContext,
-): Promise<SandboxConfig> {
-  const hostname = podHostname(pod, settings.clusterDomain);
-  if (hostname.kind === "tooLong") throw new Error(hostname.message);
-  const { clusterDns, clusterDomain, podLogsDir, resources } = settings;
-  return sandboxConfig(pod, attempt, {
+): Promise<{ readonly config: SandboxConfig; readonly warnings: PodDns["warnings"] }> {
+  const { clusterDns, hostname, nodeIps, podLogsDir, resources } = settings;
+  const { clusterDomain } = hostname;
+  const dns = podDns(pod, { clusterDns, clusterDomain, nodeIps, host: await settings.hostResolver() });
+  const config = sandboxConfig(pod, attempt, {
     podLogsDir,
-    dns: { clusterDns, clusterDomain, host: await settings.hostResolver() },
-    hostname: hostname.hostname,
+    dns: dns.config,
+    hostname: ownName(pod, settings),
     cgroupParent: ports.cgroups.pathOf(resources.podCgroup(pod).name),
     ...resources.sandboxResources(pod),
   });
+  return { config, warnings: dns.warnings };
+}
+
+function ownName(pod: Pod, settings: PodWorkerSettings): string {
+  // On the node's network it has the node's.
+  if (pod.spec?.hostNetwork === true) return "";
+  const name = podHostname(pod, settings.hostname);
+  if (name.kind === "refused") throw new Error(name.message);
+  return name.hostname;
+}
+
+function tellDns(pod: Pod, warnings: PodDns["warnings"], { ports, settings }: ExecutionContext): void {
+  const ofNode = { kind: "Node", name: settings.nodeName, namespace: "", uid: "" } as const;
+  const ofPod = { kind: "Pod", ...podNameOfObject(pod) } as const;
+  for (const { about, reason, message } of warnings) {
+    ports.events.emit(about === "node" ? ofNode : ofPod, "Warning", reason, message);
+  }
 }
 
 async function start(
   action: Extract<PodAction, { kind: "startContainer" }>,
   context: ExecutionContext,
+  made: Made,
   signal: AbortSignal,
-): Promise<Made["containers"][number]> {
-  const { state, ports, settings } = context;
+): Promise<UnderWay | undefined> {
+  const { state, ports, cells, settings } = context;
   const pod = known(context);
   const container = containerOf(pod, action.name);
   const sandbox = state.view?.sandboxes[0];
   if (sandbox === undefined) throw new Error(`no sandbox to start ${action.name} in`);
-  const sandboxSettings = await configOfSandbox(pod, sandbox.metadata.attempt, context);
-  if (action.after !== undefined) {
-    const key = backoffKey(container);
-    state.backoffs.set(
-      key,
-      nextBackoff(state.backoffs.get(key), action.after, ports.clock.wallMs(), settings.backoffCapMs),
-    );
-  }
-  const { restartCount } = action;
-  const id = await startContainer(
-    { pod, container, restartCount, sandboxId: sandbox.id, sandboxConfig: sandboxSettings },
+  const { config: sandboxConfig } = await configOfSandbox(pod, sandbox.metadata.attempt, context);
+  const { restartCount, after } = action;
+  const started = await startContainer(
+    { pod, container, restartCount, after, sandbox, sandboxConfig },
     state,
     ports,
+    cells,
     settings,
     signal,
   );
+  if (typeof started !== "string") return started;
   state.waiting.delete(action.name);
-  return { id, sandboxId: sandbox.id };
+  made.containers.push({ id: started, sandboxId: sandbox.id });
+  return undefined;
 }
 
 async function startExisting(

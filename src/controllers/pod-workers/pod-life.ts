@@ -2,6 +2,7 @@
  * Brings one pod further along its life: does what the plan says while it is to run, ends it when it is to end, and leaves the outcome in
  * `podOutcomes`. Each step of a life is in the journal before it counts. Which pods there are, and when they turn, is `pod-workers.ts`.
  */
+import type { Pod } from "../../api/gen/core-v1.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
 import { DEADLINE_EXCEEDED } from "../../domain/pod/active-deadline.ts";
 import { computePodActions, stopEverything } from "../../domain/pod/pod-actions.ts";
@@ -10,6 +11,7 @@ import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
 import { anyMayRun, emptyView } from "../../domain/pod/runtime-view.ts";
 import { finalPhase } from "../../domain/pod-status/final-phase.ts";
+import { readinessOf, waitingMessage } from "../../domain/volumes/volume-state.ts";
 import { accept } from "./accept.ts";
 import { type Execution, execute } from "./execute.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
@@ -19,6 +21,8 @@ import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings } from "./worker
 /** After a failure; up to half as much longer. */
 export const RETRY_MS = 10_000;
 const NETWORK_RETRY_MS = 1_000;
+/** After so long without its volumes a pod's owner is told, and told again. */
+const VOLUMES_PATIENCE_MS = 123_000;
 /** More rounds than any sane pod needs; a plan that never settles is tried again later. */
 const ROUNDS_MAX = 8;
 
@@ -72,6 +76,7 @@ export class PodLife {
       return false;
     }
     state.lifecycle = next;
+    this.#ports.pulls.forget(state.uid);
     this.#tellDeadline(state, next);
     this.#onSettled();
     return true;
@@ -98,16 +103,22 @@ export class PodLife {
     let view = looks.present(state.uid) ?? (await looks.look(state.uid, signal));
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
       await accept(state, view, this.#ports);
-      const plan = computePodActions(await readSnapshot(state, pod, view, this.#ports, this.#settings));
+      const volumes = readinessOf(pod, this.#cells.mountState.get(state.uid));
+      const isReady = volumes.kind === "ready";
+      const plan = computePodActions(await readSnapshot(state, pod, view, this.#ports, this.#settings, isReady));
       this.#noteBackoffs(state, plan.backingOff);
-      // What is true now is told before the next step, which may take long: a pull, say.
+      // What is true now is told before the next step, which may take long.
       this.publish(state);
       if (plan.completed) {
         await this.advance(state, { kind: "end", why: { kind: "completed" } }, wakeIn);
         return;
       }
+      const waits = [...plan.backingOff.values()].map(({ leftMs }) => leftMs);
+      if (plan.actions.length === 0 && plan.awaitsVolumes) {
+        if (this.#awaitVolumes(state, pod, wakeIn)) return;
+        continue;
+      }
       if (plan.actions.length === 0) {
-        const waits = [...plan.backingOff.values()].map(({ leftMs }) => leftMs);
         wakeIn(Math.min(this.#jittered(this.#settings.resyncMs), ...waits));
         return;
       }
@@ -115,18 +126,39 @@ export class PodLife {
       await pass.enter(signal);
       const done = await this.#execute(state, plan.actions, 0, signal);
       if (done.kind === "aborted") return;
+      if (done.kind !== "done") wakeIn(Math.min(...done.againMs.map((ms) => ms ?? this.retryMs()), ...waits));
+      if (done.kind === "waiting") return;
       if (done.kind === "failed") {
         this.#ports.log.error("a pod's plan could not be carried out", done.error, {
           uid: state.uid,
           action: done.what,
         });
-        wakeIn(done.retryMs ?? this.retryMs());
         await accept(state, await looks.look(state.uid, signal), this.#ports);
         return;
       }
+      if (plan.awaitsVolumes && this.#awaitVolumes(state, pod, wakeIn)) return;
       view = await looks.refresh(state.uid, done.made, signal);
     }
     wakeIn(this.retryMs());
+  }
+
+  /** False: they are there meanwhile. Else the pod's turn comes when they are, and its owner hears of it when they take too long. */
+  #awaitVolumes(state: PodState, pod: Pod, wakeIn: (ms: number) => void): boolean {
+    const volumes = readinessOf(pod, this.#cells.mountState.get(state.uid));
+    if (volumes.kind === "ready") {
+      state.volumesWait = undefined;
+      return false;
+    }
+    const nowMs = this.#ports.clock.monotonicMs();
+    const wait = state.volumesWait ?? { sinceMonotonicMs: nowMs, told: "" };
+    const message = waitingMessage(volumes);
+    const leftMs = wait.sinceMonotonicMs + VOLUMES_PATIENCE_MS - nowMs;
+    const mustTell = leftMs <= 0 || (volumes.unprocessed.size > 0 && wait.told !== message);
+    if (mustTell) this.#ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "FailedMount", message);
+    const told = mustTell ? message : wait.told;
+    state.volumesWait = { sinceMonotonicMs: leftMs <= 0 ? nowMs : wait.sinceMonotonicMs, told };
+    wakeIn(leftMs <= 0 ? VOLUMES_PATIENCE_MS : leftMs);
+    return true;
   }
 
   async #bringToAnEnd(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
@@ -152,6 +184,9 @@ export class PodLife {
 
   async #cleanUp(state: PodState, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     this.publish(state);
+    // The volumes are told by that and the pod comes again when they are gone: what it held in memory is charged to its group.
+    const { volumesKnown, mountState } = this.#cells;
+    if (!volumesKnown.value || mountState.get(state.uid) !== undefined) return;
     if (state.pod !== undefined) {
       await this.#ports.cgroups.destroy(this.#settings.resources.podCgroup(state.pod).name, signal);
     }
@@ -174,7 +209,11 @@ export class PodLife {
       this.#ports.journal.note({ kind: "decision", uid: state.uid, pod: name, wallMs, what: kind, why });
     }
     using _ = this.#cells.looks.acting(state.uid);
-    return await execute(actions, { state, pod, ports: this.#ports, settings: this.#settings, graceMs }, signal);
+    return await execute(
+      actions,
+      { state, pod, ports: this.#ports, cells: this.#cells, settings: this.#settings, graceMs },
+      signal,
+    );
   }
 
   #noteBackoffs(state: PodState, backingOff: ReadonlyMap<string, { readonly delayMs: number }>): void {

@@ -1,17 +1,12 @@
 /** What a pod's worker remembers between two turns. Gone with the process; what must not be lost is in the journal. */
 import type { Pod } from "../../api/gen/core-v1.ts";
+import type { PresentImage } from "../../domain/images/image-answer.ts";
 import type { KnownExit } from "../../domain/pod/known-exits.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { BackoffEntry } from "../../domain/pod/restart-backoff.ts";
 import { type PodRuntimeView, podNameOf } from "../../domain/pod/runtime-view.ts";
 import type { WaitingReason } from "../../domain/pod-status/container-status.ts";
-
-export interface PullTrouble {
-  readonly delayMs: number;
-  readonly failedMonotonicMs: number;
-  readonly message: string;
-}
 
 export interface PodState {
   readonly uid: string;
@@ -21,9 +16,12 @@ export interface PodState {
   view: PodRuntimeView | undefined;
   readonly waiting: Map<string, WaitingReason>;
   readonly messages: Map<string, string>;
+  /** Keys of what its containers could not start without: a change of one is worth another try. */
+  readonly awaits: Set<string>;
   /** By container name, image and resources: what another definition would start afresh. */
   readonly backoffs: Map<string, BackoffEntry>;
-  readonly pulls: Map<string, PullTrouble>;
+  /** What its image volumes hold, by volume name, once that is on the node. */
+  readonly volumeImages: Map<string, PresentImage>;
   readonly exitSeenMonotonicMs: Map<string, number>;
   readonly knownExits: Map<string, KnownExit>;
   /** Names that may be taken though nothing with them is to be seen. */
@@ -31,6 +29,8 @@ export interface PodState {
   sandboxFloor: number;
   /** When its cgroup was last known to be there. */
   cgroupSeenMonotonicMs: number;
+  /** Since when it has waited for volumes, and what was last said of it; undefined while it does not. */
+  volumesWait: { readonly sinceMonotonicMs: number; readonly told: string } | undefined;
   /** When this UID came, among all of this process: static pods of one name go in this order. */
   readonly arrival: number;
 }
@@ -43,13 +43,15 @@ export function newPodState(uid: string, arrival: number): PodState {
     view: undefined,
     waiting: new Map(),
     messages: new Map(),
+    awaits: new Set(),
     backoffs: new Map(),
-    pulls: new Map(),
+    volumeImages: new Map(),
     exitSeenMonotonicMs: new Map(),
     knownExits: new Map(),
     restartFloor: new Map(),
     sandboxFloor: 0,
     cgroupSeenMonotonicMs: Number.NEGATIVE_INFINITY,
+    volumesWait: undefined,
     arrival,
   };
 }

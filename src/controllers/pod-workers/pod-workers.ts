@@ -8,8 +8,10 @@
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { whenever } from "../../concurrency/whenever.ts";
+import { podOfPull } from "../../domain/images/pull-progress.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
 import { deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
+import { SERVICES_KEY } from "../../domain/pod/environment/container-environment.ts";
 import { isOnlyTold } from "../../domain/pod/only-told.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
 import { interrupts, nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
@@ -44,7 +46,7 @@ export class PodWorkers {
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, podRuntimeStatus, sourcesReady } = this.#cells;
+    const { admittedPods, podRuntimeStatus, sourcesReady, referencedObjects, services, pullsUnderWay } = this.#cells;
     const worker = new KeyedWorker<string>({
       turn: (uid, signal) =>
         this.#turn(
@@ -66,7 +68,18 @@ export class PodWorkers {
       for (const held of this.#held) worker.wake(held);
     };
     const admitted = (uid: string) => (this.#isOnlyTold(uid) ? undefined : urgent(uid));
-    const unwatch = [admittedPods.watch(admitted), podRuntimeStatus.watch(looked)];
+    const heard = (key: string) => {
+      for (const { uid, awaits } of this.#states.values()) if (awaits.has(key)) worker.wake(uid);
+    };
+    const pulled = (key: string) =>
+      pullsUnderWay.get(key)?.kind === "settled" ? worker.wake(podOfPull(key)) : undefined;
+    const unwatch = [
+      admittedPods.watch(admitted),
+      podRuntimeStatus.watch(looked),
+      referencedObjects.watch((key) => (referencedObjects.get(key)?.kind === "unknown" ? undefined : heard(key))),
+      this.#cells.mountState.watch((uid) => worker.wake(uid)),
+      pullsUnderWay.watch(pulled),
+    ];
     try {
       const wakeAll = () => {
         for (const uid of new Set([...admittedPods.keys(), ...podRuntimeStatus.keys()])) worker.wake(uid);
@@ -77,7 +90,9 @@ export class PodWorkers {
       wakeAll();
       await Promise.all([
         whenever(sourcesReady, wakeAll, shutdown),
+        whenever(this.#cells.volumesKnown, wakeAll, shutdown),
         whenever(this.#cells.listedSandboxes, wakeHeld, shutdown),
+        whenever(services, () => heard(SERVICES_KEY), shutdown),
       ]);
     } finally {
       for (const end of unwatch) end();
@@ -118,7 +133,8 @@ export class PodWorkers {
     if (!(await this.#life.advance(state, wish, wakeIn))) return;
     try {
       // Over already in an earlier life of ours: what became of its containers is still to be told.
-      if (state.lifecycle.kind === "finished" && state.view === undefined) {
+      const isOver = state.lifecycle.kind === "finished" || state.lifecycle.kind === "terminated";
+      if (isOver && state.view === undefined) {
         await accept(state, await this.#cells.looks.look(state.uid, signal), this.#ports);
       }
       await this.#life.pursue(state, signal, wakeIn);

@@ -13,6 +13,7 @@ export async function readSnapshot(
   view: PodRuntimeView,
   ports: Pick<PodWorkerPorts, "files" | "cgroups" | "clock">,
   settings: PodWorkerSettings,
+  volumesReady: boolean,
 ): Promise<PodSnapshot> {
   const containers = pod.spec?.containers ?? [];
   const restartFloor = new Map(state.restartFloor);
@@ -36,6 +37,7 @@ export async function readSnapshot(
     knownExits: state.knownExits,
     restartFloor,
     sandboxFloor: state.sandboxFloor,
+    volumesReady,
     cgroupMissing: view.containers.some(mayRun) && !(await hasCgroup(state, pod, ports, settings)),
   };
 }

@@ -3,44 +3,82 @@
  * of it; nothing here tries twice.
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import { containerConfig } from "../../domain/pod/container-config.ts";
+import { errorText } from "../../base/error-text.ts";
+import { mountableImages, type PresentImage } from "../../domain/images/image-answer.ts";
+import type { UnderWay } from "../../domain/images/pull-progress.ts";
+import { mountsRecursivelyReadOnly } from "../../domain/node/runtime-health.ts";
+import { commandOf, containerConfig } from "../../domain/pod/container-config.ts";
+import { expandFully } from "../../domain/pod/environment/expand.ts";
 import { containerLogPath, logLinkName, podFolder, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
-import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
+import { type ExitTime, nextBackoff } from "../../domain/pod/restart-backoff.ts";
+import { hostAddresses, podAddresses } from "../../domain/pod-status/addresses.ts";
+import type { ContainerConfig } from "../../domain/runtime/container.ts";
+import type { ImageSpec } from "../../domain/runtime/image.ts";
+import type { SandboxConfig, SandboxStatus } from "../../domain/runtime/sandbox.ts";
 import { isNameTaken, RuntimeError } from "../../ports/runtime-error.ts";
-import { ensureImage, type PresentImage } from "./ensure-image.ts";
+import { ensureImageVolumes } from "../images/image-volumes.ts";
+import { ensureImage } from "./ensure-image.ts";
+import { makeEnvironment, type StartPlace } from "./make-environment.ts";
 import type { PodState } from "./pod-state.ts";
+import { prepareMounts } from "./prepare-mounts.ts";
+import { backoffKey } from "./snapshot.ts";
 import { NAME_TAKEN_RETRY_MS, StartFailure } from "./start-failure.ts";
-import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+import { writeHostsFile } from "./write-hosts-file.ts";
 
 export interface ContainerStart {
   readonly pod: Pod;
   readonly container: Container;
   readonly restartCount: number;
-  readonly sandboxId: string;
+  /** When it last ended. */
+  readonly after: ExitTime | undefined;
+  readonly sandbox: SandboxStatus;
   readonly sandboxConfig: SandboxConfig;
 }
 
-/** Answers with its id. Rejects with a `StartFailure`, or with the signal's reason. */
+export type StartCells = Pick<PodWorkerCells, "services" | "referencedObjects" | "mountState" | "runtimeHealth">;
+
+/** Answers with its id, or with how far its image is. Rejects with a `StartFailure`, or with the signal's reason. */
 export async function startContainer(
   start: ContainerStart,
   state: PodState,
   ports: PodWorkerPorts,
+  cells: StartCells,
   settings: PodWorkerSettings,
   signal: AbortSignal,
-): Promise<string> {
-  const { pod, container, restartCount, sandboxId, sandboxConfig } = start;
+): Promise<string | UnderWay> {
+  const { pod, container, restartCount, sandbox, sandboxConfig } = start;
   const tell = teller(pod, container, ports);
   const folders = makeFolders(start, ports, settings);
-  let image: PresentImage;
+  let image: PresentImage | UnderWay;
   try {
-    image = await ensureImage(pod, container, sandboxConfig, state, ports, tell, signal);
+    image = await ensureImage({ pod, container, sandbox: sandboxConfig }, state, ports, tell, signal);
   } finally {
     await folders;
   }
-  const config = await configure(start, image, ports, settings);
+  const images = mountableImages(
+    pod,
+    container,
+    await ensureImageVolumes(pod, sandboxConfig, ports, state.volumeImages, signal),
+  );
+  if (images.kind === "refused") {
+    for (const { message } of images.all) tell("Warning", "Failed", `Error: ${message}`);
+    throw new StartFailure(images.last.reason, images.last.message, images.last.retryMs);
+  }
+  if (image.kind !== "present") return image;
+  if (images.kind === "underWay") return images.progress;
+  noteRestart(start, state, ports, settings);
+  let config: ContainerConfig;
+  try {
+    config = await configure(start, image, images.specs, state, ports, cells, settings, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    tell("Warning", "Failed", `Error: ${errorText(error)}`);
+    throw error instanceof StartFailure ? error : new StartFailure("CreateContainerConfigError", errorText(error));
+  }
   let id: string;
   try {
-    id = await ports.runtime.createContainer(sandboxId, config, sandboxConfig, signal);
+    id = await ports.runtime.createContainer(sandbox.id, config, sandboxConfig, signal);
   } catch (error) {
     // Once a name is taken, by a container or by nothing that can be seen, only the next one helps.
     const taken = isNameTaken(error);
@@ -74,6 +112,18 @@ export async function startCreated(
   await linkLog(pod, container, id, restartCount, ports, settings);
 }
 
+/** From here on it counts as a restart, whatever comes of it. */
+function noteRestart(
+  { container, after }: ContainerStart,
+  { backoffs }: PodState,
+  { clock }: PodWorkerPorts,
+  { backoffCapMs }: PodWorkerSettings,
+): void {
+  if (after === undefined) return;
+  const key = backoffKey(container);
+  backoffs.set(key, nextBackoff(backoffs.get(key), after, clock.wallMs(), backoffCapMs));
+}
+
 const ownFolder = ({ pod, container }: ContainerStart, { rootDir }: PodWorkerSettings) =>
   `${podFolder(rootDir, podNameOfObject(pod).uid)}/containers/${container.name}`;
 
@@ -90,10 +140,33 @@ async function makeFolders(
 async function configure(
   start: ContainerStart,
   { ref, image }: PresentImage,
-  { files, random }: PodWorkerPorts,
+  volumeImages: ReadonlyMap<string, ImageSpec>,
+  state: PodState,
+  ports: PodWorkerPorts,
+  cells: StartCells,
   settings: PodWorkerSettings,
-) {
+  signal: AbortSignal,
+): Promise<ContainerConfig> {
+  const { files, random, clock } = ports;
   const { pod, container, restartCount } = start;
+  const place = await placeOf(start, settings);
+  const environment = await makeEnvironment(pod, container, place, state, cells, clock, signal);
+  const words = commandOf(container, environment);
+  if (words.kind === "noText") throw new StartFailure("CreateContainerError", words.message);
+  const volumeMounts = await prepareMounts(
+    {
+      pod,
+      container,
+      rootDir: settings.rootDir,
+      volumes: cells.mountState.get(podNameOfObject(pod).uid) ?? new Map(),
+      recursiveReadOnly: mountsRecursivelyReadOnly(cells.runtimeHealth.value),
+      volumeImages,
+      expand: (text) => expandFully(text, environment),
+    },
+    ports,
+    signal,
+  );
+  const hostsFile = await writeHostsFile(pod, container, place.podIps, files, settings);
   const terminationMessageFile = `${ownFolder(start, settings)}/${random.uuid().slice(0, 8)}`;
   await files.makeFile(terminationMessageFile, 0o666);
   return containerConfig(pod, container, {
@@ -106,7 +179,20 @@ async function configure(
     resources: settings.resources.containerResources(pod, container.name),
     seccompDefault: settings.seccompDefault,
     terminationMessageFile,
+    volumeMounts,
+    environment,
+    words,
+    hostsFile,
   });
+}
+
+async function placeOf({ pod, sandbox }: ContainerStart, settings: PodWorkerSettings): Promise<StartPlace> {
+  const { status } = await settings.localNode();
+  const hostIps = hostAddresses(status?.addresses ?? []);
+  // Off the node's network only the sandbox knows: what was told of an earlier one is of the past.
+  const before = pod.spec?.hostNetwork === true ? (pod.status?.podIPs ?? []).map(({ ip }) => ip) : [];
+  const podIps = podAddresses(pod, before, hostIps, sandbox.ips);
+  return { podIps, hostIps, allocatable: status?.allocatable ?? {} };
 }
 
 /** Where log agents look. A container runs whether or not its log can be linked. */

@@ -1,37 +1,47 @@
 /** What the pod workers need of the world, and what they are set to. */
-import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Node, Pod, Service } from "../../api/gen/core-v1.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import type { Turnstile } from "../../concurrency/turnstile.ts";
+import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { PullProgress } from "../../domain/images/pull-progress.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
-import type { ResolverConfig } from "../../domain/pod/dns-config.ts";
+import type { HostnameSettings } from "../../domain/pod/hostname.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { ResolverConfig } from "../../domain/pod/resolver-limits.ts";
 import type { MadeParts, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { LinuxResources } from "../../domain/runtime/resources.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
+import type { ApiObject } from "../../ports/api-server.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
-import type { Images } from "../../ports/images.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";
+import type { Mounts } from "../../ports/mounts.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Runtime } from "../../ports/runtime.ts";
+import type { ImagePulls } from "../images/pulls.ts";
 
 export interface PodWorkerPorts {
   readonly runtime: Runtime;
-  readonly images: Images;
+  readonly pulls: PodImages;
   readonly files: HostFiles;
   readonly cgroups: Cgroups;
+  readonly mounts: Mounts;
   readonly journal: Journal;
   readonly events: EventSink;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
 }
+
+/** Images, as the workers need them. */
+export type PodImages = Pick<ImagePulls, "ensure" | "forget">;
 
 export interface PodWorkerCells {
   readonly admittedPods: ReadTable<string, AdmittedPod>;
@@ -41,7 +51,16 @@ export interface PodWorkerCells {
   /** What the last whole list said; undefined before the first. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly runtimeHealth: Latest<RuntimeHealth>;
+  /** By "namespace/name"; undefined until they were first listed. */
+  readonly services: Latest<ReadonlyMap<string, Service> | undefined>;
+  readonly referencedObjects: ReadTable<string, KnownObject<ApiObject>>;
+  /** A pod whose entry here is settled may go on. */
+  readonly pullsUnderWay: ReadTable<string, PullProgress>;
   readonly podOutcomes: LatestTable<string, PodOutcome>;
+  /** Where the volumes of each pod are; what has no entry has none on this node. */
+  readonly mountState: ReadTable<string, PodVolumes>;
+  /** What lay on the node from before is known: until then nothing is known to be gone. */
+  readonly volumesKnown: Latest<boolean>;
   /** Full names of static pods that are being ended. */
   readonly endingPods: LatestCell<ReadonlySet<string>>;
   readonly looks: PodLooks;
@@ -73,9 +92,15 @@ export interface PodWorkerSettings {
   readonly rootDir: string;
   readonly podLogsDir: string;
   readonly containerLogLinks: string;
+  readonly nodeName: string;
+  /** Those the operator gave the node. */
+  readonly nodeIps: readonly string[];
   readonly clusterDns: readonly string[];
-  readonly clusterDomain: string;
-  readonly hostResolver: () => Promise<ResolverConfig>;
+  readonly hostname: HostnameSettings;
+  /** Undefined: pods get nothing of the node's resolver. */
+  readonly hostResolver: () => Promise<ResolverConfig | undefined>;
+  /** Our Node as the API server has it, or as we would write it. */
+  readonly localNode: () => Promise<Node>;
   readonly seccompDefault: boolean;
   readonly backoffCapMs: number;
   /** A pod with nothing to do is looked at again after so long. */

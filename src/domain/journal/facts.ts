@@ -38,6 +38,8 @@ export interface UidFacts {
   readonly exits: ReadonlyMap<string, readonly ExitFact[]>;
   readonly terminalPhase: "Succeeded" | "Failed" | undefined;
   readonly finishedWallMs: number | undefined;
+  /** Paths that were mounted for its volumes, by path the volume's name. */
+  readonly mounts: ReadonlyMap<string, string>;
   readonly staticPod: Pick<StaticPod, "source" | "contentHash" | "configHash"> | undefined;
 }
 
@@ -65,6 +67,9 @@ export function afterRecord(known: UidFacts, record: JournalRecord): UidFacts {
       return known.terminalPhase === undefined ? { ...known, terminalPhase: record.phase } : known;
     case "finished":
       return known.finishedWallMs === undefined ? { ...known, finishedWallMs: record.wallMs } : known;
+    case "mounting":
+      if (known.mounts.get(record.path) === record.volume) return known;
+      return { ...known, mounts: new Map(known.mounts).set(record.path, record.volume) };
     case "staticPod":
       return afterStaticPod(known, record);
     case "decision":
@@ -83,6 +88,7 @@ export const nothingKnown = ({ uid, pod }: { readonly uid: string; readonly pod:
   exits: new Map(),
   terminalPhase: undefined,
   finishedWallMs: undefined,
+  mounts: new Map(),
   staticPod: undefined,
 });
 

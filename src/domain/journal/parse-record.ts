@@ -25,6 +25,7 @@ const shapes: {
   },
   terminal: { uid: "text", pod: "text", wallMs: "number", phase: ["Succeeded", "Failed"] },
   finished: { uid: "text", pod: "text", wallMs: "number" },
+  mounting: { uid: "text", pod: "text", wallMs: "number", volume: "text", path: "text" },
   staticPod: { uid: "text", pod: "text", wallMs: "number", source: "text", contentHash: "text", configHash: "text" },
   decision: { uid: "text", pod: "text", wallMs: "number", what: "text", why: "text" },
 };

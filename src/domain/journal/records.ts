@@ -46,6 +46,15 @@ export type JournalRecord =
     }
   /** Nothing of this UID is left on the node. */
   | { readonly kind: "finished"; readonly uid: string; readonly pod: string; readonly wallMs: number }
+  /** About to be mounted, for a volume of this pod: whatever becomes of us, it is known whose it is. */
+  | {
+      readonly kind: "mounting";
+      readonly uid: string;
+      readonly pod: string;
+      readonly wallMs: number;
+      readonly volume: string;
+      readonly path: string;
+    }
   /** The UID a static pod's manifest has on this node, and the content it stands for. */
   | {
       readonly kind: "staticPod";

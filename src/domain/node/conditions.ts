@@ -3,6 +3,7 @@
  * stay as and where they are.
  */
 import type { NodeCondition } from "../../api/gen/core-v1.ts";
+import { aggregate } from "../../base/go-text.ts";
 import { apiTime } from "../../base/timestamp.ts";
 
 /** What the machine is short of. */
@@ -66,7 +67,7 @@ function wantedConditions({ pressure, notReady }: ConditionInputs): readonly Wan
       : clear("PIDPressure", "HasSufficientPID", "kubelet has sufficient PID available"),
     notReady.length === 0
       ? met("Ready", "Ready", "kubelet is posting ready status")
-      : clear("Ready", "NotReady", aggregated(notReady)),
+      : clear("Ready", "NotReady", aggregate(notReady)),
   ];
 }
 
@@ -79,9 +80,3 @@ const wanted = (type: string, status: "True" | "False", name: string, message: s
   message,
   event: `Node${name}`,
 });
-
-/** One as it is; several in brackets, each once. */
-export function aggregated(messages: readonly string[]): string {
-  const distinct = [...new Set(messages)];
-  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
-}

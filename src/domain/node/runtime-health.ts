@@ -37,6 +37,11 @@ export function networkTroubles(health: RuntimeHealth): readonly string[] {
   return conditionTrouble(health.status, "NetworkReady", "container runtime network");
 }
 
+/** Of the handler that pods get unless they ask for another. */
+export const mountsRecursivelyReadOnly = (health: RuntimeHealth): boolean =>
+  health.kind === "answered" &&
+  health.status.handlers.some(({ name, recursiveReadonlyMounts }) => name === "" && recursiveReadonlyMounts);
+
 function conditionTrouble({ conditions }: RuntimeStatus, type: string, what: string): readonly string[] {
   const condition = conditions.find((candidate) => candidate.type === type);
   return condition?.status === true ? [] : [`${what} not ready: ${conditionText(condition)}`];

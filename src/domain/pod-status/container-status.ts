@@ -8,6 +8,8 @@ import { sharedMessage } from "../pod/termination-message.ts";
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
+  /** How far what it waits for is. */
+  readonly progress?: string;
 }
 
 export interface ContainerStatusInputs {
@@ -152,9 +154,13 @@ function withWaiting(status: ContainerStatus, container: Container, inputs: Cont
     ready: false,
     started: false,
     lastState: status.state?.terminated === undefined ? (status.lastState ?? {}) : status.state,
-    state: { waiting: { reason: why.reason, ...said("message", why.message) } },
+    state: { waiting: { reason: why.reason, ...said("message", whole(why)) } },
   };
 }
+
+/** What the Go kubelet would say comes first. */
+const whole = ({ message, progress = "" }: WaitingReason): string =>
+  [message, progress].filter((text) => text !== "").join("; ");
 
 /** The API server leaves empty texts out. */
 const said = <Name extends string>(name: Name, text: string): Partial<Record<Name, string>> =>

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { container, pod } from "../../../test/support/pods.ts";
-import { containerConfig } from "./container-config.ts";
+import { utf8Bytes } from "../../base/utf8.ts";
+import { commandOf, containerConfig } from "./container-config.ts";
 
 const SETTINGS = {
   restartCount: 0,
@@ -10,13 +11,47 @@ const SETTINGS = {
   resources: {},
   seccompDefault: false,
   terminationMessageFile: undefined,
+  environment: [],
+  volumeMounts: [],
+  words: { command: [], args: [] },
+  hostsFile: undefined,
 } as const;
 
 test("a doubled dollar in command and arguments stands for one", () => {
   const words = ["echo $$", "$$$$", "$x", "$", "a$$b$$$c"];
-  const { command, args } = containerConfig(pod(), container("app", { command: words, args: words }), SETTINGS);
   const meant = ["echo $", "$$", "$x", "$", "a$b$$c"];
-  assert.deepEqual([command, args], [meant, meant]);
+  assert.deepEqual(commandOf(container("app", { command: words, args: words }), []), {
+    kind: "words",
+    command: meant,
+    args: meant,
+  });
+});
+
+test("[7.21] command and arguments refer to the variables of the container, and to nothing else", () => {
+  const environment = [
+    { name: "MESSAGE", value: utf8Bytes("hällo $(MESSAGE)") },
+    { name: "BAD", value: Uint8Array.of(0xff) },
+  ];
+  const words = { command: ["sh", "-c", "echo $(MESSAGE)"], args: ["$(NONE)", "$$(MESSAGE)", "$(MESSAGE)$(MESSAGE)"] };
+  assert.deepEqual(commandOf(container("app", words), environment), {
+    kind: "words",
+    command: ["sh", "-c", "echo hällo $(MESSAGE)"],
+    args: ["$(NONE)", "$(MESSAGE)", "hällo $(MESSAGE)hällo $(MESSAGE)"],
+  });
+  assert.deepEqual(commandOf(container("app"), environment), { kind: "words", command: [], args: [] });
+  const noText = { kind: "noText", message: "grpc: error while marshaling: string field contains invalid UTF-8" };
+  assert.deepEqual(commandOf(container("app", { args: ["x$(BAD)"] }), environment), noText);
+  assert.deepEqual(commandOf(container("app", { command: ["x$(BAD)"] }), environment), noText);
+});
+
+test("[24.4] the hosts file is mounted at its place, beside the file of the last words", () => {
+  const own = container("app", { terminationMessagePath: "/dev/termination-log" });
+  const settings = { ...SETTINGS, hostsFile: "/pods/1/etc-hosts", terminationMessageFile: "/pods/1/last" };
+  assert.deepEqual(containerConfig(pod(), own, settings).mounts, [
+    { hostPath: "/pods/1/etc-hosts", containerPath: "/etc/hosts", selinuxRelabel: true },
+    { hostPath: "/pods/1/last", containerPath: "/dev/termination-log", selinuxRelabel: true },
+  ]);
+  assert.deepEqual(containerConfig(pod(), own, SETTINGS).mounts, []);
 });
 
 test("[27.3.6] the image is named as the pull answered and as the pod says, and nothing else is said of it", () => {

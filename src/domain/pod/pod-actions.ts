@@ -59,6 +59,8 @@ export interface PodPlan {
   readonly actions: readonly PodAction[];
   /** Containers held back by CrashLoopBackOff, by name, with what is left to wait. */
   readonly backingOff: ReadonlyMap<string, { readonly leftMs: number; readonly delayMs: number }>;
+  /** Something would start if the volumes were there. */
+  readonly awaitsVolumes: boolean;
   /** Nothing runs and nothing ever will again: the pod has come to its end by itself. */
   readonly completed: boolean;
 }
@@ -70,17 +72,20 @@ export function computePodActions(snapshot: PodSnapshot): PodPlan {
   if (decision.kind === "keep") return containerPlan(snapshot, decision.sandbox.id);
 
   if (anyMayRun(view)) return onlyStops(snapshot, { kind: "sandboxChanged", flaw: decision.why });
-  if (!anythingToRun(snapshot, decision.attempt)) return { actions: [], backingOff: new Map(), completed: true };
+  if (!anythingToRun(snapshot, decision.attempt))
+    return { actions: [], backingOff: new Map(), awaitsVolumes: false, completed: true };
   // A sandbox that is not ready may still hold its address: it is stopped, which may be done twice, before it is replaced.
   const old = view.sandboxes.map(({ id }) => id);
   const release: readonly PodAction[] = old.length === 0 ? [] : [{ kind: "stopSandboxes", ids: old }];
+  const attempt = Math.max(decision.attempt, snapshot.sandboxFloor);
+  // A sandbox takes an address of the network: none for a pod whose volumes may never come.
+  const create: readonly PodAction[] = snapshot.volumesReady
+    ? [{ kind: "createSandbox", attempt, replaces: decision.why }]
+    : [];
   return {
-    actions: [
-      ...release,
-      { kind: "makeRoom" },
-      { kind: "createSandbox", attempt: Math.max(decision.attempt, snapshot.sandboxFloor), replaces: decision.why },
-    ],
+    actions: [...release, { kind: "makeRoom" }, ...create],
     backingOff: new Map(),
+    awaitsVolumes: !snapshot.volumesReady,
     completed: false,
   };
 }
@@ -112,7 +117,8 @@ function containerPlan(snapshot: PodSnapshot, sandboxId: string): PodPlan {
   stops.push(...strangers(snapshot, new Set(containers.map(({ name }) => name))));
   const completed = kept === 0 && starts.length === 0 && backingOff.size === 0 && stops.length === 0;
   const actions: PodAction[] = stops.length > 0 ? [{ kind: "stopContainers", containers: stops }] : [];
-  return { actions: [...actions, ...starts], backingOff, completed };
+  const awaitsVolumes = starts.length > 0 && !snapshot.volumesReady;
+  return { actions: awaitsVolumes ? actions : [...actions, ...starts], backingOff, awaitsVolumes, completed };
 }
 
 type ContainerStep = { readonly stops: readonly ContainerStop[] } & (
@@ -205,7 +211,7 @@ function strangers({ view, pod }: PodSnapshot, names: ReadonlySet<string>): read
 }
 
 function onlyStops({ view }: PodSnapshot, reason: StopReason): PodPlan {
-  return { actions: stopEverything(view, reason), backingOff: new Map(), completed: false };
+  return { actions: stopEverything(view, reason), backingOff: new Map(), awaitsVolumes: false, completed: false };
 }
 
 /** All containers, then what they live in, whatever its state: only a stopped sandbox is known to have let go of its address. */

@@ -19,6 +19,8 @@ export interface PodSnapshot {
   readonly restartFloor: ReadonlyMap<string, number>;
   /** The least attempt the next sandbox may have. */
   readonly sandboxFloor: number;
+  /** Whether its volumes are where its containers need them. */
+  readonly volumesReady: boolean;
   /** Its containers run, and their group is gone. */
   readonly cgroupMissing: boolean;
 }

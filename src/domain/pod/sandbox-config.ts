@@ -3,13 +3,13 @@ import type { ContainerPort, Pod } from "../../api/gen/core-v1.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import type { PortMapping, SandboxConfig } from "../runtime/sandbox.ts";
 import { POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL } from "./cri-keys.ts";
-import { type DnsSettings, podDns } from "./dns-config.ts";
 import { podLogFolder, podNameOfObject } from "./pod-names.ts";
+import type { ResolverConfig } from "./resolver-limits.ts";
 import { sandboxSecurity } from "./security-context.ts";
 
 export interface SandboxSettings {
   readonly podLogsDir: string;
-  readonly dns: DnsSettings;
+  readonly dns: ResolverConfig;
   readonly hostname: string;
   readonly cgroupParent: string;
   readonly overhead: LinuxResources | undefined;
@@ -23,7 +23,7 @@ export function sandboxConfig(pod: Pod, attempt: number, settings: SandboxSettin
     metadata: { ...name, attempt },
     ...(pod.spec?.hostNetwork === true ? {} : { hostname }),
     logDirectory: podLogFolder(settings.podLogsDir, name),
-    dns: podDns(pod, settings.dns),
+    dns: settings.dns,
     portMappings: (pod.spec?.containers ?? []).flatMap(({ ports }) => (ports ?? []).map(portMapping)),
     labels: {
       ...pod.metadata?.labels,

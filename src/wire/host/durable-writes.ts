@@ -11,6 +11,7 @@ import { HostFileError } from "../../ports/host-files.ts";
 import { errnoOf } from "./errno.ts";
 
 const CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const OVERWRITE = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The same name each time: what a crash left is overwritten by the next try instead of adding up. */
 export const temporaryBeside = (path: string) => join(dirname(path), `.${basename(path)}.tmp`);
@@ -63,6 +64,19 @@ export class DurableWrites {
     });
   }
 
+  /** Not durable; here because writes to one path go in turn. */
+  overwrite(path: string, content: Uint8Array, mode: number): Promise<void> {
+    return this.inTurn(path, async () => {
+      await using file = await open(path, OVERWRITE, mode);
+      if (!(await file.stat()).isFile()) throw new HostFileError("write", path, "other", "it is no regular file");
+      await file.chmod(mode); // The umask does not count, nor what the mode was.
+      // Cut after the writing: a reader never finds it empty.
+      await writeAll(file, content, 0);
+      await file.truncate(content.length);
+      this.changed(dirname(path));
+    });
+  }
+
   /** One write to a path at a time, in the order they were asked for. */
   async inTurn(path: string, run: () => Promise<void>): Promise<void> {
     const before = this.#turns.get(path);
@@ -109,7 +123,7 @@ async function writeNew(path: string, content: Uint8Array, mode: number): Promis
   await file.sync();
 }
 
-async function writeAll(file: FileHandle, content: Uint8Array, offsetBytes: number): Promise<void> {
+export async function writeAll(file: FileHandle, content: Uint8Array, offsetBytes: number): Promise<void> {
   for (let done = 0; done < content.length; ) {
     const { bytesWritten } = await file.write(content, done, content.length - done, offsetBytes + done);
     done += bytesWritten;

@@ -251,11 +251,12 @@ export function published(world: () => World): void {
 
     test("[5.1] a pod that asks for what is not built yet is turned away by name, and nothing of it runs", async () => {
       const { pods: client, node, proxy } = world();
-      const spec = { containers: [sh("sleep 1000")], volumes: [{ name: "v", emptyDir: {} }] };
+      const volumes = [{ name: "v", nfs: { server: "198.18.255.1", path: "/" } }];
+      const spec = { containers: [sh("sleep 1000")], volumes };
       await client.create(podOn(node.name, "volume", spec));
       const rejected = await client.first("volume", "was rejected", ({ status }) => status?.phase === "Failed");
       assert.equal(rejected.status?.reason, "NotSupported");
-      assert.match(rejected.status?.message ?? "", /spec\.volumes/);
+      assert.match(rejected.status?.message ?? "", /spec\.volumes\[0\]\.nfs/);
       const events = await client.eventsOf("volume");
       assert.ok(events.some(({ reason, message }) => reason === "NotSupported" && message?.includes("spec.volumes")));
       assert.ok(!proxy.calls.some((call) => podUidOfCall(call) === uidOf(rejected)));
