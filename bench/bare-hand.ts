@@ -1,6 +1,7 @@
 /** The same calls to the runtime without a kubelet: the least that a start, a restart and an end can take on this machine. */
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
 import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "../test/cluster/images.ts";
+import { INIT_COMMAND } from "./furnishings.ts";
 import type { Hand, PodKind } from "./hand.ts";
 import { forever, type World } from "./world.ts";
 
@@ -11,6 +12,7 @@ interface BarePod {
   readonly kind: PodKind;
   readonly sandboxId: string;
   containerId: string;
+  readonly others: string[];
   attempt: number;
 }
 
@@ -24,6 +26,9 @@ class BareHand implements Hand {
   readonly #pods = new Map<string, BarePod>();
   readonly #ended = new AbortController();
   readonly #noticed = new Map<string, (atMs: number) => void>();
+  /** Ids of containers that ended, and whoever waits for one. */
+  readonly #ends = new Set<string>();
+  readonly #awaited = new Map<string, () => void>();
   readonly #left: string[] = [];
   #restarting: Promise<void> = Promise.resolve();
 
@@ -42,9 +47,11 @@ class BareHand implements Hand {
       cgroupParent: `${node.cgroupParent}/kubepods/besteffort/pod${name}`,
     };
     const sandboxId = await cri.runtime.runSandbox(config, "", forever);
-    const pod: BarePod = { config, kind, sandboxId, containerId: "", attempt: 0 };
+    const pod: BarePod = { config, kind, sandboxId, containerId: "", others: [], attempt: 0 };
     await cri.runtime.sandboxStatus(sandboxId, { verbose: false }, forever);
+    if (kind === "furnished") await this.#stopped(await this.#started(pod, "init", { command: INIT_COMMAND }));
     await this.#startContainer(pod);
+    if (kind === "furnished") pod.others.push(await this.#started(pod, "second"));
     this.#pods.set(name, pod);
     return performance.now() - sinceMs;
   }
@@ -57,7 +64,8 @@ class BareHand implements Hand {
     // Its process may be heard of before the runtime has said that it started it.
     await this.#restarting;
     const sinceMs = performance.now();
-    await runtime.stopContainer(pod.containerId, pod.kind === "pause" ? GRACE_SECONDS : 1, forever);
+    const grace = pod.kind === "visitor" ? 1 : GRACE_SECONDS;
+    await Promise.all([pod.containerId, ...pod.others].map((id) => runtime.stopContainer(id, grace, forever)));
     await runtime.stopSandbox(pod.sandboxId, forever);
     const tookMs = performance.now() - sinceMs;
     this.#left.push(pod.sandboxId);
@@ -78,19 +86,33 @@ class BareHand implements Hand {
   }
 
   async #startContainer(pod: BarePod): Promise<void> {
-    const { cri, exits } = this.#world;
-    const image = { image: pod.kind === "pause" ? PAUSE_IMAGE : BUSYBOX_IMAGE };
+    const visit = { command: this.#world.exits.command };
+    pod.containerId = await this.#started(pod, "app", pod.kind === "visitor" ? visit : {});
+  }
+
+  /** A command is busybox's. */
+  async #started(pod: BarePod, name: string, command: { readonly command?: readonly string[] } = {}): Promise<string> {
+    const { cri } = this.#world;
+    const image = { image: command.command === undefined ? PAUSE_IMAGE : BUSYBOX_IMAGE };
     const present = await cri.images.imageStatus(image, forever);
     if (present === undefined) throw new Error(`${image.image} is not on the node`);
     const config = {
-      metadata: { name: "app", attempt: pod.attempt },
+      metadata: { name, attempt: pod.attempt },
       image: { image: present.id },
-      ...(pod.kind === "pause" ? {} : { command: exits.command }),
-      logPath: `app/${pod.attempt}.log`,
+      ...command,
+      logPath: `${name}/${pod.attempt}.log`,
     };
-    pod.containerId = await cri.runtime.createContainer(pod.sandboxId, config, pod.config, forever);
-    await cri.runtime.startContainer(pod.containerId, forever);
-    await cri.runtime.containerStatus(pod.containerId, { verbose: false }, forever);
+    const id = await cri.runtime.createContainer(pod.sandboxId, config, pod.config, forever);
+    await cri.runtime.startContainer(id, forever);
+    await cri.runtime.containerStatus(id, { verbose: false }, forever);
+    return id;
+  }
+
+  /** Once the runtime has told that it ended. */
+  async #stopped(id: string): Promise<void> {
+    if (!this.#ends.has(id)) await new Promise<void>((resolve) => this.#awaited.set(id, resolve));
+    this.#ends.delete(id);
+    this.#awaited.delete(id);
   }
 
   /** Restarts a visitor that ended, at the runtime's word. */
@@ -98,6 +120,8 @@ class BareHand implements Hand {
     try {
       for await (const { kind, containerId } of this.#world.cri.runtime.events(this.#ended.signal)) {
         if (kind !== "stopped") continue;
+        this.#ends.add(containerId);
+        this.#awaited.get(containerId)?.();
         for (const [name, pod] of this.#pods) {
           if (pod.containerId !== containerId || pod.kind !== "visitor") continue;
           this.#noticed.get(name)?.(performance.now());

@@ -3,8 +3,11 @@ import type { Observations } from "./life.ts";
 import type { Figure } from "./subjects.ts";
 import type { Agent, World } from "./world.ts";
 
-/** `visitor`: one process that goes through the door of `exit-door.ts`, restarted when it ends. */
-export type PodKind = "pause" | "visitor";
+/**
+ * `visitor`: one process that goes through the door of `exit-door.ts`, restarted when it ends. `token` and `furnished` have volumes
+ * (`furnishings.ts`); without a kubelet nobody makes them, and only the containers are the same.
+ */
+export type PodKind = "pause" | "visitor" | "token" | "furnished";
 
 export interface Hand {
   readonly agent: Agent | undefined;

@@ -1,7 +1,9 @@
 /** Pods by way of the API server and the agent that is up. */
-import type { Pod } from "../src/api/gen/core-v1.ts";
+import type { Pod, PodSpec } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
+import { assertNever } from "../src/base/assert.ts";
 import { BUSYBOX_IMAGE, PAUSE_IMAGE } from "../test/cluster/images.ts";
+import { furnishedSpec, tokenSpec } from "./furnishings.ts";
 import type { Hand, PodKind } from "./hand.ts";
 import { isReady } from "./pod-watcher.ts";
 import { type Agent, forever, type World } from "./world.ts";
@@ -32,25 +34,44 @@ export function kubeletHand(world: World, agent: Agent): Hand {
   };
 }
 
+/** Pods of one kind, until all of them are ready. */
+export async function upAll(world: World, names: readonly string[], spec: Partial<PodSpec>): Promise<void> {
+  const ready = names.map((name) => world.watcher.when(name, "ready", isReady));
+  for (const name of names) await world.api.create(pods, podBy(world, name, spec), forever);
+  await Promise.all(ready);
+}
+
 /** What of the one container's status changes with its state. */
 function containerOf(pod: Pod | undefined): string {
   const [status] = pod?.status?.containerStatuses ?? [];
   return `${status?.containerID} ${Object.keys(status?.state ?? {}).join()}`;
 }
 
-/** No volumes: the token of the service account is not mounted. */
-export function podOf({ namespace, node, exits }: World, name: string, kind: PodKind): Pod {
-  return {
-    metadata: { name, namespace },
-    spec: {
-      nodeName: node.name,
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: kind === "pause" ? 30 : 1,
-      containers: [
-        kind === "pause"
-          ? { name: "app", image: PAUSE_IMAGE }
-          : { name: "app", image: BUSYBOX_IMAGE, command: exits.command },
-      ],
-    },
-  };
+export function podOf(world: World, name: string, kind: PodKind): Pod {
+  switch (kind) {
+    case "pause":
+      return podBy(world, name, { containers: [{ name: "app", image: PAUSE_IMAGE }] });
+    case "visitor": {
+      const app = { name: "app", image: BUSYBOX_IMAGE, command: world.exits.command };
+      return podBy(world, name, { terminationGracePeriodSeconds: 1, containers: [app] });
+    }
+    case "token":
+      return podBy(world, name, tokenSpec);
+    case "furnished":
+      return podBy(world, name, furnishedSpec);
+    default:
+      return assertNever(kind);
+  }
 }
+
+/** With no volumes but those it names: the token of the service account is not mounted by itself. */
+export const podBy = ({ namespace, node }: World, name: string, spec: Partial<PodSpec>): Pod => ({
+  metadata: { name, namespace },
+  spec: {
+    nodeName: node.name,
+    automountServiceAccountToken: false,
+    terminationGracePeriodSeconds: 30,
+    containers: [],
+    ...spec,
+  },
+});

@@ -10,10 +10,17 @@ import type { Hand, Outcome, Stage } from "./hand.ts";
 import { kubeletHand } from "./kubelet-hand.ts";
 import type { Observations } from "./life.ts";
 import { bursts } from "./scenarios/burst.ts";
+import { edits } from "./scenarios/edits.ts";
+import { execs } from "./scenarios/execs.ts";
 import { exits } from "./scenarios/exits.ts";
 import { type IdleStage, idle } from "./scenarios/idle.ts";
+import { logs } from "./scenarios/logs.ts";
 import { oneByOne } from "./scenarios/one-by-one.ts";
+import { probes } from "./scenarios/probes.ts";
+import { pulls } from "./scenarios/pulls.ts";
 import { recovery } from "./scenarios/recovery.ts";
+import { scrapes } from "./scenarios/scrapes.ts";
+import { withVolumes } from "./scenarios/with-volumes.ts";
 import type { Size } from "./sizes.ts";
 import { type AgentName, type BenchmarkId, type Figure, SUBJECTS, type SubjectName } from "./subjects.ts";
 import { type Load, watchLoad } from "./usage.ts";
@@ -48,10 +55,17 @@ interface Scenario {
 
 const BUSY: readonly Scenario[] = [
   { of: ["B1", "B7", "B11"], run: oneByOne },
+  { of: ["B2", "B3"], run: withVolumes },
   { of: ["B4", "B7"], run: bursts },
   { of: ["B5", "B6"], run: exits },
-  // The last: it ends the agent.
+  { of: ["B8"], run: edits, agentsOnly: true },
+  { of: ["B13"], run: execs },
+  { of: ["B15", "B16"], run: probes, agentsOnly: true },
+  { of: ["B26"], run: scrapes, agentsOnly: true },
+  // The last: they end the agent.
   { of: ["B18"], run: recovery, agentsOnly: true },
+  { of: ["B21"], run: pulls, agentsOnly: true },
+  { of: ["B14"], run: logs, agentsOnly: true },
 ];
 
 export interface Plan {

@@ -89,7 +89,7 @@ async function measure(
     machine: { cores: cpus().length, model: cpus()[0]?.model ?? "", node: process.version, loadBefore },
     size,
     rounds,
-    table: ratioTable(rounds, goals(size.idlePods)),
+    table: ratioTable(rounds, goals(size)),
     differences: differences(rounds),
     watchReopened,
   };

@@ -14,7 +14,23 @@ export interface Size {
   readonly idleMs: number;
   /** The last part of an idle period, in which CPU is counted. */
   readonly idleCountedMs: number;
+  /** How often idle agents are asked for their figures, after the period in which nobody asks; CPU is counted for as long again. */
+  readonly scrapeEveryMs: number;
   readonly recoveryPods: number;
+  readonly furnishedPods: number;
+  readonly editedPods: number;
+  readonly edits: number;
+  readonly bigPullMs: number;
+  readonly scrapedPods: number;
+  readonly scrapes: number;
+  readonly probedPods: number;
+  /** For each kind of probe, and for all kinds at once. */
+  readonly probesCountedMs: number;
+  readonly probesTogetherMs: number;
+  readonly execs: number;
+  readonly execsAtOnce: number;
+  readonly logBytes: number;
+  readonly logReads: number;
 }
 
 export const SMALL: Size = {
@@ -29,7 +45,21 @@ export const SMALL: Size = {
   idlePods: [0, 3],
   idleMs: 8_000,
   idleCountedMs: 5_000,
+  scrapeEveryMs: 2_500,
   recoveryPods: 4,
+  furnishedPods: 2,
+  editedPods: 4,
+  edits: 1,
+  bigPullMs: 10_000,
+  scrapedPods: 4,
+  scrapes: 2,
+  probedPods: 4,
+  probesCountedMs: 12_000,
+  probesTogetherMs: 12_000,
+  execs: 5,
+  execsAtOnce: 4,
+  logBytes: 10_000_000,
+  logReads: 3,
 };
 
 /** 100 starts in all, so that their p99 means something. */
@@ -45,5 +75,19 @@ export const WHOLE: Size = {
   idlePods: [0, 50, 110],
   idleMs: 600_000,
   idleCountedMs: 300_000,
+  scrapeEveryMs: 15_000,
   recoveryPods: 110,
+  furnishedPods: 10,
+  editedPods: 200,
+  edits: 5,
+  bigPullMs: 60_000,
+  scrapedPods: 110,
+  scrapes: 10,
+  probedPods: 110,
+  probesCountedMs: 60_000,
+  probesTogetherMs: 600_000,
+  execs: 100,
+  execsAtOnce: 20,
+  logBytes: 10_000_000,
+  logReads: 20,
 };

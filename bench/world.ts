@@ -2,7 +2,7 @@
  * Nodes on one API server, each with a containerd, on each of which agents take turns. The bare client never works while an agent is up: an
  * agent ends sandboxes it does not know.
  */
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pods } from "../src/api/resources.ts";
 import { isNotFound } from "../src/ports/api-error.ts";
@@ -19,7 +19,7 @@ import { waitReady } from "../test/cluster/ready.ts";
 import type { ComponentRecord } from "../test/cluster/record.ts";
 import { waitUntil } from "../test/cluster/wait.ts";
 import { clientOf, newNamespace } from "../test/integration/api-world.ts";
-import { buildBundle } from "../tools/build/bundle.ts";
+import { bundleIn } from "../test/support/bundle.ts";
 import { NODE_OPTIONS } from "../tools/build/executable.ts";
 import { ExitDoor } from "./exit-door.ts";
 import { PodWatcher } from "./pod-watcher.ts";
@@ -44,8 +44,8 @@ export interface World {
   readonly cri: CriClient;
   readonly watcher: PodWatcher;
   readonly exits: ExitDoor;
-  /** Comes back when it listens; `launchedMs` is from before. */
-  startAgent(name: AgentName): Promise<Agent>;
+  /** Comes back when it listens; `launchedMs` is from before. With fields of the configuration file over the usual ones. */
+  startAgent(name: AgentName, configuration?: Configuration): Promise<Agent>;
   /** CPU of containerd, its shims, the network plugins and all pods. */
   runtimeCpuMs(): Promise<number>;
   /** Without an agent: no pod, no sandbox and no container is left. */
@@ -59,6 +59,8 @@ export interface WorldOptions {
   readonly report: (line: string) => void;
 }
 
+type Configuration = Readonly<Record<string, unknown>>;
+
 const STOP_LIMIT_MS = 30_000;
 
 /** A world for each of so many nodes of one cluster, whose end is theirs all. */
@@ -71,22 +73,13 @@ export async function inWorlds<T>(
   const cluster = await startCluster({ controlPlane: "api", nodes: wanted, report });
   const worlds: World[] = [];
   try {
-    const bundle = await bundleIn(cluster);
+    const bundle = await bundleIn(join(cluster.layout.folder, "bundle"));
     for (const node of cluster.nodes) worlds.push(await furnish(cluster, node, bundle, nodeFlags));
     return await act(worlds);
   } finally {
     for (const world of worlds) await world.end();
     await cluster.down();
   }
-}
-
-async function bundleIn(cluster: Cluster): Promise<string> {
-  const bundle = join(cluster.layout.folder, "bundle", "deckhand.js");
-  await mkdir(join(bundle, ".."), { recursive: true });
-  await buildBundle(bundle);
-  // As in the package: without it Node would first try to read the bundle as CommonJS, at every start.
-  await writeFile(join(bundle, "..", "package.json"), JSON.stringify({ type: "module" }));
-  return bundle;
 }
 
 async function furnish(
@@ -97,6 +90,7 @@ async function furnish(
 ): Promise<World> {
   const runtimeGroup = await groupOfRuntime(cluster, node);
   const programs = await agentPrograms(cluster, node, [process.execPath, ...NODE_OPTIONS, ...nodeFlags, bundle]);
+  const usual = await usualConfiguration(node);
   // A watch that ends within a run would lose the moment of what happens meanwhile.
   const api = await clientOf(cluster, { watchSeconds: { min: 86_400, max: 86_400 } });
   const cri = connectCri({ endpoint: node.criEndpoint, onMalformed: refuse }, hostClock);
@@ -111,7 +105,10 @@ async function furnish(
     cri,
     watcher,
     exits,
-    startAgent: (name) => startAgent(name, programs[name], cluster, node),
+    startAgent: async (name, configuration = {}) => {
+      await writeFile(configurationFile(node), JSON.stringify({ ...usual, ...configuration }));
+      return startAgent(name, programs[name], cluster, node);
+    },
     runtimeCpuMs: async () => (await groupCpuMs(runtimeGroup)) + (await groupCpuMs(node.cgroupParent)),
     clean: async () => {
       await removePods(api, namespace, watcher);
@@ -140,21 +137,25 @@ async function groupOfRuntime(cluster: Cluster, node: ClusterNode): Promise<stri
   return group;
 }
 
-/** Both with the harness's configuration, and with health where this process can ask for it. */
+const configurationFile = (node: ClusterNode) => join(node.folder, "kubelet.json");
+
+/** The harness's, and with health where this process can ask for it. */
+async function usualConfiguration(node: ClusterNode): Promise<Configuration> {
+  const configuration = JSON.parse(await readFile(configurationFile(node), "utf8")) as Configuration;
+  return { ...configuration, healthzBindAddress: node.address };
+}
+
+/** Both read one configuration file. */
 async function agentPrograms(
   cluster: Cluster,
   node: ClusterNode,
   deckhand: readonly string[],
 ): Promise<Readonly<Record<AgentName, Program>>> {
   const parts = await buildParts();
-  const programs = {
+  return {
     go: await nodeAgent("go", cluster.layout, node, parts),
     deckhand: await nodeAgent("deckhand", cluster.layout, node, parts, { deckhand }),
   };
-  const file = join(node.folder, "kubelet.json");
-  const configuration = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
-  await writeFile(file, JSON.stringify({ ...configuration, healthzBindAddress: node.address }));
-  return programs;
 }
 
 async function startAgent(name: AgentName, program: Program, cluster: Cluster, node: ClusterNode): Promise<Agent> {

@@ -1,85 +1,143 @@
 /**
- * A disk with a page cache: what processes see, and what a crash of the machine leaves of it.
+ * A disk with a page cache: what processes see, and what a crash of the machine leaves of it. And what is mounted over it, see
+ * `sim/disk-mounts.ts`: every path leads through that.
  *
  * Each folder has its names and each file its bytes twice, as seen and as on disk. A sync makes them equal. A crash picks, by chance, for each
  * name whether its last change was kept, and for each file the old bytes, the new ones, or a part cut or zeroed at a multiple of 512.
  */
 import { HostFileError } from "../src/ports/host-files.ts";
 import type { Random } from "../src/ports/random.ts";
+import { type DiskMount, DiskMounts } from "./disk-mounts.ts";
 
 const SECTOR_BYTES = 512;
 const LINKS_MAX = 40;
 
-export interface DiskFile {
+interface Owned {
+  mode: number;
+  uid: number;
+  gid: number;
+  modifiedWallNs: bigint;
+}
+
+export interface DiskFile extends Owned {
   readonly kind: "file";
-  readonly mode: number;
   content: Uint8Array;
   onDisk: Uint8Array;
-  modifiedWallNs: bigint;
 }
 
-export interface DiskFolder {
+export interface DiskFolder extends Owned {
   readonly kind: "folder";
-  readonly mode: number;
-  readonly mount: boolean;
   readonly entries: Map<string, DiskEntry>;
   onDisk: Map<string, DiskEntry>;
-  modifiedWallNs: bigint;
 }
 
-interface DiskLink {
+interface DiskLink extends Owned {
   readonly kind: "link";
   readonly target: string;
-  readonly modifiedWallNs: bigint;
 }
 
 export type DiskEntry = DiskFile | DiskFolder | DiskLink;
 
-export const newFolder = (mode: number, modifiedWallNs: bigint, mount = false): DiskFolder => ({
+/** An entry, and the way it was come by. */
+export interface Located {
+  readonly entry: DiskEntry;
+  readonly mount: DiskMount;
+  /** Without links on the way. */
+  readonly path: string;
+}
+
+const ownedByRoot = (mode: number, modifiedWallNs: bigint): Owned => ({ mode, uid: 0, gid: 0, modifiedWallNs });
+
+export const newFolder = (mode: number, modifiedWallNs: bigint): DiskFolder => ({
   kind: "folder",
-  mode,
-  mount,
+  ...ownedByRoot(mode, modifiedWallNs),
   entries: new Map(),
   onDisk: new Map(),
-  modifiedWallNs,
+});
+
+/** Nothing of its content is on disk yet. */
+export const newFile = (mode: number, modifiedWallNs: bigint, content: Uint8Array): DiskFile => ({
+  kind: "file",
+  ...ownedByRoot(mode, modifiedWallNs),
+  content,
+  onDisk: new Uint8Array(),
+});
+
+export const newLink = (target: string, modifiedWallNs: bigint): DiskLink => ({
+  kind: "link",
+  ...ownedByRoot(0o777, modifiedWallNs),
+  target,
 });
 
 export const nameOf = (path: string) => path.slice(path.lastIndexOf("/") + 1);
 export const folderOf = (path: string) => path.slice(0, Math.max(1, path.lastIndexOf("/")));
+export const joined = (folder: string, name: string) => (folder === "/" ? `/${name}` : `${folder}/${name}`);
+
+const partsOf = (path: string) => path.split("/").filter((part) => part !== "" && part !== ".");
 
 export class Disk {
   readonly root = newFolder(0o755, 0n);
-  /** Room left for the bytes of files. Set it to make the disk full. */
-  freeBytes = Number.POSITIVE_INFINITY;
+  readonly mounts = new DiskMounts(this.root);
 
+  /** Room left for the bytes of the disk's own files. Set it to make the disk full. */
+  get freeBytes(): number {
+    return this.mounts.top.room.freeBytes;
+  }
+
+  set freeBytes(bytes: number) {
+    this.mounts.top.room.freeBytes = bytes;
+  }
+
+  /** Through links, but for one at the end of the path, as the kernel does. */
   find(path: string): DiskEntry | undefined {
-    if (path === "/") return this.root;
-    const folder = this.folder(folderOf(path));
-    return folder?.entries.get(nameOf(path));
+    return this.locate(path)?.entry;
   }
 
-  /** Through links, as the kernel does for all but the end of a path. */
-  folder(path: string, linksLeft = LINKS_MAX): DiskFolder | undefined {
-    let here: DiskFolder = this.root;
-    const parts = path.split("/").filter((part) => part !== "" && part !== ".");
-    for (const [index, part] of parts.entries()) {
-      const entry = here.entries.get(part);
-      if (entry === undefined || entry.kind === "file") return undefined;
-      if (entry.kind === "link") {
-        if (linksLeft === 0) throw new HostFileError("follow", path, "notPermitted", "too many links");
-        const base = `/${parts.slice(0, index).join("/")}`;
-        const target = entry.target.startsWith("/") ? entry.target : `${base}/${entry.target}`;
-        return this.folder([target, ...parts.slice(index + 1)].join("/"), linksLeft - 1);
+  /** Through links, at the end too. */
+  folder(path: string): DiskFolder | undefined {
+    const found = this.#walk(path, true)?.entry;
+    return found?.kind === "folder" ? found : undefined;
+  }
+
+  locate(path: string): Located | undefined {
+    return this.#walk(path, false);
+  }
+
+  follow(path: string): Located | undefined {
+    return this.#walk(path, true);
+  }
+
+  #walk(path: string, followsLast: boolean): Located | undefined {
+    const top: Located = { entry: this.root, mount: this.mounts.top, path: "/" };
+    const left = partsOf(path);
+    const way = [top];
+    let links = 0;
+    for (let part = left.shift(); part !== undefined; part = left.shift()) {
+      const here = way.at(-1) ?? top;
+      if (here.entry.kind !== "folder") return undefined;
+      if (part === "..") {
+        if (way.length > 1) way.pop();
+        continue;
       }
-      here = entry;
+      const entry = here.entry.entries.get(part);
+      if (entry === undefined) return undefined;
+      if (entry.kind === "link" && (followsLast || left.length > 0)) {
+        links += 1;
+        if (links > LINKS_MAX) throw new HostFileError("follow", path, "notPermitted", "too many links");
+        if (entry.target.startsWith("/")) way.length = 1;
+        left.unshift(...partsOf(entry.target));
+        continue;
+      }
+      way.push(this.mounts.over({ entry, mount: here.mount, path: joined(here.path, part) }));
     }
-    return here;
+    return way.at(-1);
   }
 
-  /** Takes room for up to `bytes`, and says for how many there was some. A negative number gives room back. */
-  take(bytes: number): number {
-    const taken = Math.min(bytes, Math.max(0, this.freeBytes));
-    this.freeBytes -= taken;
+  /** Takes room for up to `bytes` where the path lies, and says for how many there was some. A negative number gives room back. */
+  take(path: string, bytes: number): number {
+    const { room } = (this.locate(path) ?? this.locate(folderOf(path)))?.mount ?? this.mounts.top;
+    const taken = Math.min(bytes, Math.max(0, room.freeBytes));
+    room.freeBytes -= taken;
     return taken;
   }
 
@@ -94,8 +152,9 @@ export class Disk {
     }
   }
 
-  /** The machine lost its power: only what is on disk stays, and what chance has put there besides. */
+  /** The machine lost its power: nothing is mounted, only what is on disk stays, and what chance has put there besides. */
   loseUnsynced(random: Random): void {
+    this.mounts.clear();
     loseNames(this.root, random);
   }
 }

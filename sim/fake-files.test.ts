@@ -11,7 +11,7 @@ const create = () => new FakeFiles({ clock: new ManualClock() });
 hostFilesContract("the simulator's files", async () => {
   const fake = create();
   fake.makeFolder("/var/scratch", 0o755);
-  return { files: fake.port, folder: "/var/scratch", end: async () => {} };
+  return { files: fake.port, folder: "/var/scratch", uid: 1234, gid: 5678, end: async () => {} };
 });
 
 /** What a crash leaves of the same deeds, over many seeds. */
@@ -41,6 +41,21 @@ void test("what was written durably is there after a crash, with the folders abo
     (fake) => content(fake, "/a/b/file"),
   );
   assert.deepEqual(seen, new Set(["one two"]));
+});
+
+void test("an append that is not synced may be undone, in part too, until one that is comes after it", async () => {
+  const written = (last: "synced" | "unsynced") =>
+    afterCrashes(
+      async (fake) => {
+        await fake.port.writeAtomically("/file", Buffer.from("one"), 0o600);
+        await fake.port.appendAt("/file", 3, Buffer.from(" two"), "unsynced");
+        await fake.port.appendAt("/file", 7, Buffer.from(" three"), last);
+      },
+      (fake) => content(fake, "/file"),
+    );
+  const seen = await written("unsynced");
+  assert.ok(seen.has("one") && seen.has("one two three"));
+  assert.deepEqual(await written("synced"), new Set(["one two three"]));
 });
 
 void test("a folder, a file, a link or a removal that nobody synced may be undone, or not", async () => {
@@ -111,7 +126,10 @@ void test("a full disk takes a part of an append and nothing of a new file, and 
 void test("a mount is not entered by a removal", async () => {
   const fake = create();
   fake.makeFolder("/tree/a", 0o700);
-  fake.makeFolder("/tree/b/mount", 0o700, { mount: true });
+  fake.makeFolder("/tree/b/mount", 0o700);
+  const place = fake.disk.locate("/tree/b/mount");
+  assert.ok(place);
+  fake.disk.mounts.attach(fake.disk.mounts.top, place);
   await assert.rejects(fake.port.removeTree("/tree"), { code: "notPermitted" });
   assert.deepEqual(await fake.port.list("/tree"), ["a", "b"]);
 });
@@ -123,4 +141,16 @@ void test("a fault on demand fails a call before its work or after it", async ()
   await assert.rejects(fake.port.makeFolder("/after", 0o700), { code: "readOnly" });
   fake.faultFor = () => undefined;
   assert.deepEqual(await fake.port.list("/"), ["after"]);
+});
+
+void test("a new file that finds no room leaves nothing, and a file that is replaced gives its room back", async () => {
+  const { port, disk } = create();
+  disk.freeBytes = 6;
+  await assert.rejects(port.writeNew("/a", Buffer.from("1234567"), { mode: 0o600 }), { code: "noSpace" });
+  assert.deepEqual([await port.list("/"), disk.freeBytes], [[], 6]);
+  await port.writeNew("/a", Buffer.from("123"), { mode: 0o600 });
+  await port.writeNew("/b", Buffer.from("12"), { mode: 0o600 });
+  assert.equal(disk.freeBytes, 1);
+  await port.rename("/b", "/a");
+  assert.deepEqual([await port.list("/"), disk.freeBytes], [["a"], 4]);
 });

@@ -2,11 +2,30 @@
  * The HostFiles port on a disk in memory, with crashes, a disk that fills and failures on demand. It passes the contract that the real files
  * pass; `sim/fake-disk.ts` says what a crash leaves.
  */
-import { LatestCell } from "../src/concurrency/latest-cell.ts";
 import type { Clock } from "../src/ports/clock.ts";
-import { type FileFacts, HostFileError, type HostFileErrorCode, type HostFiles } from "../src/ports/host-files.ts";
+import {
+  type FileFacts,
+  HostFileError,
+  type HostFileErrorCode,
+  type HostFiles,
+  type NewFileFacts,
+} from "../src/ports/host-files.ts";
 import type { Random } from "../src/ports/random.ts";
-import { Disk, type DiskEntry, type DiskFile, type DiskFolder, folderOf, nameOf, newFolder } from "./fake-disk.ts";
+import {
+  Disk,
+  type DiskEntry,
+  type DiskFile,
+  type DiskFolder,
+  folderOf,
+  nameOf,
+  newFile,
+  newFolder,
+  newLink,
+} from "./fake-disk.ts";
+import { FolderWatchers } from "./folder-watchers.ts";
+
+const SET_GROUP = 0o2000;
+const READS: ReadonlySet<string> = new Set(["facts", "list", "read", "readHead", "readTail", "readLink"]);
 
 export interface FileCall {
   readonly operation: Exclude<keyof HostFiles, "watch">;
@@ -29,8 +48,10 @@ export class FakeFiles {
   readonly disk = new Disk();
   /** Asked at each call. */
   faultFor: (call: FileCall) => FileFault | undefined = () => undefined;
+  /** Told of each path at which something came, went or changed. */
+  onChange: (path: string) => void = () => {};
   readonly #options: FakeFilesOptions;
-  readonly #watchers = new Map<string, Set<LatestCell<undefined>>>();
+  readonly #watchers = new FolderWatchers();
   #generation = 0;
   #changes = 0n;
 
@@ -61,10 +82,18 @@ export class FakeFiles {
         }),
       writeAtomically: (path, content, mode) =>
         call("writeAtomically", path, (step) => this.#replace(path, content.slice(), mode, step)),
-      appendAt: (path, offsetBytes, content) =>
-        call("appendAt", path, (step) => this.#appendAt(path, offsetBytes, content.slice(), step)),
+      appendAt: (path, offsetBytes, content, sync = "synced") =>
+        call("appendAt", path, (step) => this.#appendAt(path, offsetBytes, content.slice(), sync, step)),
+      overwrite: (path, content, mode) =>
+        call("overwrite", path, async () => this.#overwrite(path, content.slice(), mode)),
       makeFolder: (path, mode) => call("makeFolder", path, async () => this.makeFolder(path, mode)),
-      makeFile: (path, mode) => call("makeFile", path, async () => this.#makeFile(path, mode)),
+      makeFile: (path, mode) => call("makeFile", path, async () => this.makeFile(path, mode)),
+      writeNew: (path, content, facts) =>
+        call("writeNew", path, async () => this.#writeNew(path, content.slice(), facts)),
+      setOwner: (path, uid, gid) =>
+        call("setOwner", path, async () => void Object.assign(this.#entry("set the owner of", path), { uid, gid })),
+      setMode: (path, mode) => call("setMode", path, async () => this.#setMode(path, mode)),
+      rename: (from, to) => call("rename", from, async () => this.#rename(from, to)),
       link: (target, path) => call("link", path, async () => this.#link(target, path)),
       readLink: (path) =>
         call("readLink", path, async () => {
@@ -76,7 +105,7 @@ export class FakeFiles {
       removeFile: (path) => call("removeFile", path, async () => this.#removeFile(path)),
       removeFolder: (path) => call("removeFolder", path, async () => this.#removeFolder(path)),
       removeTree: (path) => call("removeTree", path, async () => this.#removeTree(path)),
-      watch: (path, signal) => this.#watch(path, signal),
+      watch: (path, signal) => this.#watchers.watch(path, signal),
     };
   }
 
@@ -92,12 +121,17 @@ export class FakeFiles {
     this.#watchers.clear();
   }
 
-  makeFolder(path: string, mode: number, options: { readonly mount?: boolean } = {}): void {
+  /** Somebody has written to a file that was opened at this path, and may be elsewhere by now. */
+  written(path: string): void {
+    this.#watchers.tell(path);
+  }
+
+  makeFolder(path: string, mode: number): void {
     const found = this.disk.folder(path);
     if (found !== undefined) return;
     if (this.disk.find(path) !== undefined) throw fail("make folder", path, "exists");
     this.makeFolder(folderOf(path), mode);
-    this.#put(path, newFolder(mode, this.#now(), options.mount));
+    this.#make(path, newFolder(mode, this.#now()));
   }
 
   async #call<T>(generation: number, call: FileCall, run: (step: () => Promise<void>) => Promise<T>): Promise<T> {
@@ -106,8 +140,11 @@ export class FakeFiles {
       if (generation !== this.#generation) await new Promise<never>(() => {});
     };
     await step();
+    // Somebody else's file system is no business of this port: who asks for what is dead waits for ever.
+    if (this.disk.mounts.isDead(call.path)) await new Promise<never>(() => {});
     const fault = this.faultFor(call);
     if (fault?.effect === "none") throw fail(call.operation, call.path, fault.code);
+    if (!READS.has(call.operation) && this.#isReadOnly(call.path)) throw fail(call.operation, call.path, "readOnly");
     const result = await run(step);
     await step();
     if (fault !== undefined) throw fail(call.operation, call.path, fault.code);
@@ -116,54 +153,117 @@ export class FakeFiles {
 
   async #replace(path: string, content: Uint8Array, mode: number, step: () => Promise<void>): Promise<void> {
     const folder = this.#folder("write", folderOf(path));
-    const taken = this.disk.take(content.length);
+    const taken = this.disk.take(path, content.length);
     if (taken < content.length) {
-      this.disk.take(-taken);
+      this.disk.take(path, -taken);
       throw fail("write", path, "noSpace");
     }
     const temporary = `${folderOf(path)}/.${nameOf(path)}.tmp`;
-    const file: DiskFile = { kind: "file", mode, content, onDisk: new Uint8Array(), modifiedWallNs: this.#now() };
-    this.#put(temporary, file);
+    const file = newFile(mode, this.#now(), content);
+    this.#make(temporary, file);
     await step();
     file.onDisk = content;
     await step();
     const before = folder.entries.get(nameOf(path));
     folder.entries.delete(nameOf(temporary));
     if (before?.kind === "folder") throw fail("write", path, "exists");
-    if (before?.kind === "file") this.disk.take(-before.content.length);
+    if (before?.kind === "file") this.disk.take(path, -before.content.length);
     this.#put(path, file);
     await step();
     this.disk.syncName(temporary);
     this.disk.syncName(path);
   }
 
-  async #appendAt(path: string, offsetBytes: number, content: Uint8Array, step: () => Promise<void>): Promise<void> {
+  async #appendAt(
+    path: string,
+    offsetBytes: number,
+    content: Uint8Array,
+    sync: "synced" | "unsynced",
+    step: () => Promise<void>,
+  ): Promise<void> {
     const file = this.#file("append to", path);
     if (file.content.length < offsetBytes) throw fail("append to", path, "other");
-    this.disk.take(offsetBytes - file.content.length);
-    const taken = this.disk.take(content.length);
+    this.disk.take(path, offsetBytes - file.content.length);
+    const taken = this.disk.take(path, content.length);
     file.content = Buffer.concat([file.content.subarray(0, offsetBytes), content.subarray(0, taken)]);
     this.#touch(path, file);
     if (taken < content.length) throw fail("append to", path, "noSpace");
+    if (sync === "unsynced") return;
     await step();
     file.onDisk = file.content;
     this.disk.syncName(path);
   }
 
-  #makeFile(path: string, mode: number): void {
+  #overwrite(path: string, content: Uint8Array, mode: number): void {
+    const found = this.disk.find(path);
+    if (found?.kind === "folder") throw fail("write", path, "exists");
+    if (found === undefined) this.makeFile(path, mode);
+    const file = this.#file("write", path);
+    const grown = content.length - file.content.length;
+    const taken = this.disk.take(path, grown);
+    if (taken < grown) {
+      this.disk.take(path, -taken);
+      throw fail("write", path, "noSpace");
+    }
+    file.content = content;
+    file.mode = mode;
+    this.#touch(path, file);
+  }
+
+  makeFile(path: string, mode: number): void {
     if (this.disk.find(path) !== undefined) throw fail("make file", path, "exists");
-    const content = new Uint8Array();
-    this.#put(path, { kind: "file", mode, content, onDisk: content, modifiedWallNs: this.#now() });
+    this.#make(path, newFile(mode, this.#now(), new Uint8Array()));
+  }
+
+  #writeNew(path: string, content: Uint8Array, { mode, uid, gid }: NewFileFacts): void {
+    if (this.disk.find(path) !== undefined) throw fail("write", path, "exists");
+    const file = newFile(mode, this.#now(), content);
+    this.#make(path, file);
+    file.uid = uid ?? file.uid;
+    file.gid = gid ?? file.gid;
+    const taken = this.disk.take(path, content.length);
+    if (taken === content.length) return;
+    this.disk.take(path, -taken);
+    this.#folder("write", folderOf(path)).entries.delete(nameOf(path));
+    throw fail("write", path, "noSpace");
+  }
+
+  #setMode(path: string, mode: number): void {
+    const entry = this.#entry("set the mode of", path);
+    if (entry.kind === "link") throw fail("set the mode of", path, "notPermitted");
+    entry.mode = mode;
+  }
+
+  #rename(from: string, to: string): void {
+    const entry = this.#entry("rename", from);
+    const folder = this.#folder("rename", folderOf(to));
+    const before = folder.entries.get(nameOf(to));
+    if (before === entry) return;
+    const mountOf = (path: string) => this.disk.follow(folderOf(path))?.mount;
+    if (mountOf(from) !== mountOf(to) || this.isMountPoint(from) || this.isMountPoint(to)) {
+      throw fail("rename", from, "other");
+    }
+    if (entry.kind === "folder" && `${to}/`.startsWith(`${from}/`)) throw fail("rename", from, "other");
+    if (before?.kind === "folder" && entry.kind !== "folder") throw fail("rename", from, "exists");
+    if (before !== undefined && before.kind !== "folder" && entry.kind === "folder") {
+      throw fail("rename", from, "notFound");
+    }
+    if (before?.kind === "folder" && before.entries.size > 0) throw fail("rename", from, "notEmpty");
+    if (before?.kind === "file") this.disk.take(to, -before.content.length);
+    this.#folder("rename", folderOf(from)).entries.delete(nameOf(from));
+    this.#put(to, entry);
+    this.#tell(from);
   }
 
   #link(target: string, path: string): void {
     const found = this.disk.find(path);
     if (found !== undefined && found.kind !== "link") throw fail("link", path, "exists");
-    if (found?.target !== target) this.#put(path, { kind: "link", target, modifiedWallNs: this.#now() });
+    if (found?.target !== target) this.#make(path, newLink(target, this.#now()));
   }
 
   #removeFile(path: string): void {
     const found = this.disk.find(path);
+    if (this.isMountPoint(path)) throw fail("remove", path, "other");
     if (found?.kind === "folder") throw fail("remove", path, "exists");
     if (found !== undefined) this.#remove(path, found);
   }
@@ -172,33 +272,32 @@ export class FakeFiles {
     const found = this.disk.find(path);
     if (found === undefined) return;
     if (found.kind !== "folder") throw fail("remove folder", path, "notFound");
-    if (found.mount) throw fail("remove folder", path, "other");
+    if (this.isMountPoint(path)) throw fail("remove folder", path, "other");
     if (found.entries.size > 0) throw fail("remove folder", path, "notEmpty");
     this.#remove(path, found);
   }
 
   #removeTree(path: string): void {
-    const found = this.disk.find(path);
+    const found = this.disk.locate(path);
     if (found === undefined) return;
-    if (hasMount(found)) throw fail("remove", path, "notPermitted");
-    if (found.kind === "folder") for (const name of found.entries.keys()) this.#removeTree(`${path}/${name}`);
-    this.#remove(path, found);
+    if (this.disk.mounts.within(found.path).length > 0) throw fail("remove", path, "notPermitted");
+    this.removeEntries(found.path, found.entry);
   }
 
-  async *#watch(path: string, signal: AbortSignal): AsyncGenerator<void, void, void> {
-    const cell = new LatestCell<undefined>(undefined);
-    const cells = this.#watchers.get(path) ?? new Set();
-    this.#watchers.set(path, cells.add(cell));
-    try {
-      for (let seen = -1; ; ) {
-        seen = await cell.changed(seen, signal);
-        yield;
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    } finally {
-      cells.delete(cell);
-    }
+  /** Something with all below it, in which nothing is mounted. */
+  removeEntries(path: string, entry: DiskEntry): void {
+    if (entry.kind === "folder")
+      for (const [name, below] of entry.entries) this.removeEntries(`${path}/${name}`, below);
+    this.#remove(path, entry);
+  }
+
+  isMountPoint(path: string): boolean {
+    const found = this.disk.locate(path);
+    return found !== undefined && found.path !== "/" && found.path === found.mount.path;
+  }
+
+  #isReadOnly(path: string): boolean {
+    return (this.disk.locate(path) ?? this.disk.follow(folderOf(path)))?.mount.isReadOnly ?? false;
   }
 
   #folder(operation: string, path: string): DiskFolder {
@@ -215,6 +314,19 @@ export class FakeFiles {
     return entry;
   }
 
+  #entry(operation: string, path: string): DiskEntry {
+    const entry = this.disk.find(path);
+    if (entry === undefined) throw fail(operation, path, "notFound");
+    return entry;
+  }
+
+  /** Something that was nowhere before: a folder with the set-group bit gives it its group. */
+  #make(path: string, entry: DiskEntry): void {
+    const folder = this.#folder("make", folderOf(path));
+    if ((folder.mode & SET_GROUP) !== 0) entry.gid = folder.gid;
+    this.#put(path, entry);
+  }
+
   #put(path: string, entry: DiskEntry): void {
     const folder = this.#folder("make", folderOf(path));
     folder.entries.set(nameOf(path), entry);
@@ -223,7 +335,7 @@ export class FakeFiles {
   }
 
   #remove(path: string, entry: DiskEntry): void {
-    if (entry.kind === "file") this.disk.take(-entry.content.length);
+    if (entry.kind === "file") this.disk.take(path, -entry.content.length);
     this.#folder("remove", folderOf(path)).entries.delete(nameOf(path));
     this.#tell(path);
   }
@@ -234,9 +346,8 @@ export class FakeFiles {
   }
 
   #tell(path: string): void {
-    for (const changed of [path, folderOf(path)]) {
-      for (const cell of this.#watchers.get(changed) ?? []) cell.set(undefined);
-    }
+    this.onChange(path);
+    this.#watchers.tell(path);
   }
 
   #now(): bigint {
@@ -248,12 +359,13 @@ export class FakeFiles {
 const fail = (operation: string, path: string, code: HostFileErrorCode) =>
   new HostFileError(operation, path, code, code);
 
-const hasMount = (entry: DiskEntry): boolean =>
-  entry.kind === "folder" && (entry.mount || [...entry.entries.values()].some(hasMount));
-
 function factsOf(entry: DiskEntry | undefined): FileFacts | undefined {
   if (entry === undefined) return undefined;
-  const { kind, modifiedWallNs } = entry;
-  if (entry.kind === "link") return { kind, sizeBytes: entry.target.length, mode: 0o777, modifiedWallNs };
-  return { kind, sizeBytes: entry.kind === "file" ? entry.content.length : 4096, mode: entry.mode, modifiedWallNs };
+  const { kind, mode, uid, gid, modifiedWallNs } = entry;
+  return { kind, sizeBytes: sizeOf(entry), mode, uid, gid, modifiedWallNs };
+}
+
+function sizeOf(entry: DiskEntry): number {
+  if (entry.kind === "folder") return 4096;
+  return entry.kind === "file" ? entry.content.length : entry.target.length;
 }

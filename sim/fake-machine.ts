@@ -30,6 +30,8 @@ export class FakeMachine implements Machine {
   constructor(hostname: string, facts: Partial<MachineFacts> = {}) {
     this.machine = {
       cpus: 4,
+      physicalCores: 2,
+      sockets: 1,
       memoryBytes: 8n * GIB,
       swapBytes: 0n,
       hugepages: new Map([
@@ -43,12 +45,25 @@ export class FakeMachine implements Machine {
       osImage: "Deckhand Simulator",
       hostname,
       pidsMax: 32_768,
+      selinux: false,
+      apparmor: false,
       ...facts,
     };
   }
 
   async facts(): Promise<MachineFacts> {
     return this.machine;
+  }
+
+  /** What the operator gives to pods with users of their own. */
+  givenIds: { readonly first: number; readonly length: number } | undefined;
+
+  async subordinateIds(): Promise<{ readonly first: number; readonly length: number } | undefined> {
+    return this.givenIds;
+  }
+
+  async thermalPaths(): Promise<readonly string[]> {
+    return ["/sys/devices/system/cpu/cpu0/thermal_throttle"];
   }
 
   async memoryWorkingSetBytes(): Promise<bigint> {

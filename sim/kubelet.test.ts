@@ -18,6 +18,7 @@ test("[1.14] heartbeats that fail repeatedly renew the connections of every clie
     assert.ok(api !== undefined);
     const { main, heartbeats, events } = api;
     const clients = {
+      ...api,
       main: counted("main", main),
       heartbeats: counted("heartbeats", heartbeats),
       events: counted("events", events),

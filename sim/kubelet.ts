@@ -15,9 +15,20 @@ export function kubeletOptions(nodeName: string, ...flags: readonly string[]): C
     "--resolv-conf=",
     ...flags,
   ];
-  const loaded = loadOptions(args, { hostname: nodeName, cgroupVersion: 2, uid: 0 });
+  const loaded = loadOptions(args, {
+    hostname: nodeName,
+    cgroupVersion: 2,
+    uid: 0,
+    workingFolder: "/",
+    homeFolder: "/root",
+  });
   if (loaded.kind !== "options") throw new Error(`no options but ${loaded.kind}`);
   return loaded.options;
 }
 
-export const kubelet: AgentFactory = (ports, node) => compose(ports, kubeletOptions(node.name));
+export const kubeletWith =
+  (...flags: readonly string[]): AgentFactory =>
+  (ports, node) =>
+    compose(ports, kubeletOptions(node.name, ...flags));
+
+export const kubelet: AgentFactory = kubeletWith();

@@ -4,21 +4,33 @@
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
+import { containerNamed } from "../src/domain/pod/every-container.ts";
 import { CONFIG_SOURCE, isMirrorPod } from "../src/domain/pod/pod-identity.ts";
+import { hasProbe, probedContainers } from "../src/domain/probes/probe-spec.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
+import { isWell } from "./fake-runtime/behaviour.ts";
 import type { ContainerRecord } from "./fake-runtime/records.ts";
+import { LifecycleOracle } from "./lifecycle-oracle.ts";
+import { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
+import { VolumeOracle } from "./volume-oracle.ts";
 import type { World } from "./world.ts";
 
 const POD_KIND = kindOf(pods);
+/** How a pod is told that it was turned away. */
+const REJECTED = "Pod was rejected: ";
 const PHASES = ["Pending", "Running", "Succeeded", "Failed"];
 /** A call that was on its way when its pod went takes effect within this. */
 const IN_FLIGHT_MS = 2_000;
+/** What a container said of its health longer ago is no reason any more. */
+const HEALTH_MS = 60_000;
 
 interface KnownPod {
   readonly pod: Pod;
   goneAtMs: number | undefined;
   terminalAtMs: number | undefined;
+  /** When somebody asked for its end. */
+  deletedAtMs: number | undefined;
 }
 
 export class Oracle {
@@ -29,24 +41,72 @@ export class Oracle {
   /** Container ids whose start was seen. */
   readonly #started = new Map<string, ContainerRecord>();
   readonly #told = new Set<string>();
+  readonly #health = new Map<string, { readonly wellMs: number | undefined; readonly unwellMs: number | undefined }>();
   /** UIDs that a user removed without grace: their end is not the node's to order. */
   readonly forced = new Set<string>();
+  readonly volumes: VolumeOracle;
+  readonly lives: LifecycleOracle;
+  readonly resizes: ResizeOracle;
 
   constructor(world: World, node: SimNode) {
     this.#world = world;
     this.#node = node;
+    this.volumes = new VolumeOracle({
+      node,
+      podOf: (uid) => this.#pods.get(uid)?.pod,
+      pods: () => [...this.#pods.values()].map(({ pod }) => pod),
+      isGone: (uid) => this.#pods.get(uid)?.goneAtMs !== undefined,
+      violation: (text) => this.#violation(text),
+    });
+    this.lives = new LifecycleOracle({
+      node,
+      nowMs: () => world.clock.monotonicMs(),
+      podOf: (uid) => this.#pods.get(uid)?.pod,
+      pods: () => [...this.#pods.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ pod }) => pod),
+      isOver: (uid) => this.#pods.get(uid)?.goneAtMs !== undefined || this.#pods.get(uid)?.terminalAtMs !== undefined,
+      isForced: (uid) => this.forced.has(uid),
+      deletedAtMs: (uid) => this.#pods.get(uid)?.deletedAtMs ?? Number.POSITIVE_INFINITY,
+      recordsOf: (uid) => this.records(uid),
+      wasEverUnwell: (id) => this.#health.get(id)?.unwellMs !== undefined,
+      askedForAllNs: (pod) => this.#askedForAllNs(pod),
+      mayRestart: (uid, roled) => this.resizes.mayRestart(uid, roled),
+      violation: (text) => this.#violation(text),
+    });
+    this.resizes = new ResizeOracle({
+      node,
+      podOf: (uid) => this.#pods.get(uid)?.pod,
+      pods: () => [...this.#pods.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ pod }) => pod),
+      violation: (text) => this.#violation(text),
+      note: (what) => this.lives.note(what),
+      isForgetful: () => this.lives.excuses.memory,
+    });
   }
 
   check(): void {
+    this.#noteHealth();
     this.#checkPods();
+    this.resizes.check();
+    this.volumes.check();
     this.#checkStarts();
+    this.lives.check();
     this.#checkRunning();
     this.#checkAddresses();
+    this.#checkPulls();
+  }
+
+  /** What was started of a pod, in the order it was. */
+  records(uid: string): readonly ContainerRecord[] {
+    return [...this.#started.values()].filter((record) => uidOf(record) === uid);
+  }
+
+  /** As it was last seen, also when it is gone. */
+  lastOf(uid: string): Pod | undefined {
+    return this.#pods.get(uid)?.pod;
   }
 
   /** How often each container of a pod was started. */
   starts(uid: string): number {
-    return [...this.#started.values()].filter((record) => uidOf(record) === uid).length;
+    return this.records(uid).length;
   }
 
   #violation(text: string): void {
@@ -66,12 +126,17 @@ export class Oracle {
       if (isMirrorPod(pod)) continue;
       const known = this.#pods.get(uid);
       if (known?.pod === pod) continue;
-      if (known !== undefined) this.#checkStep(known.pod, pod);
+      // One that a server shows again which lags behind is nobody's step.
+      if (known !== undefined && known.goneAtMs === undefined) {
+        this.#checkStep(known.pod, pod);
+        this.resizes.changed(known.pod, pod);
+      }
       const terminal = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
       this.#pods.set(uid, {
         pod,
         goneAtMs: undefined,
         terminalAtMs: known?.terminalAtMs ?? (terminal ? nowMs : undefined),
+        deletedAtMs: known?.deletedAtMs ?? (pod.metadata?.deletionTimestamp === undefined ? undefined : nowMs),
       });
     }
     for (const [uid, known] of this.#pods) {
@@ -84,11 +149,21 @@ export class Oracle {
   #checkStep(before: Pod, after: Pod): void {
     const name = after.metadata?.name ?? "";
     const [from, to] = [before.status?.phase ?? "Pending", after.status?.phase ?? "Pending"];
-    if (from !== to && (PHASES.indexOf(to) < PHASES.indexOf(from) || from === "Succeeded")) {
+    // A pod whose sandbox is new is set up anew, and so is one whose containers are all run again.
+    const isSetUpAgain =
+      from === "Running" && to === "Pending" && (this.#isInNewSandbox(after) || this.#askedForAllNs(after) > 0n);
+    if (from !== to && !isSetUpAgain && (PHASES.indexOf(to) < PHASES.indexOf(from) || from === "Succeeded")) {
       this.#violation(`[8] ${name}: phase went from ${from} to ${to}`);
     }
     const isReady = (pod: Pod) =>
       pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
+    if (
+      to === "Failed" &&
+      from !== to &&
+      after.status?.message?.startsWith(REJECTED) &&
+      this.starts(after.metadata?.uid ?? "") > 0
+    )
+      this.#violation(`[5.13] ${name}: judged again, and turned away, though it ran`);
     if ((to === "Succeeded" || to === "Failed") && isReady(after)) this.#violation(`[8] ${name}: ${to} and Ready`);
     for (const status of after.status?.containerStatuses ?? []) {
       const old = before.status?.containerStatuses?.find((candidate) => candidate.name === status.name);
@@ -99,14 +174,53 @@ export class Oracle {
       }
     }
     this.#checkExitCodes(after);
-    if (isReady(before) && !isReady(after)) this.#checkFlip(after);
+    if (isReady(before) && !isReady(after)) this.#checkFlip(before, after);
+    if (!isReady(before) && isReady(after)) this.#checkRise(after);
+    if (to === "Failed" && after.status?.reason === "Preempting") this.lives.note("a pod ended for a critical one");
+    if (waitsForAdmission(before) && !waitsForAdmission(after)) this.lives.note("a pod was taken after it had waited");
+  }
+
+  #isInNewSandbox({ metadata, spec }: Pod): boolean {
+    const attempts = [...this.#node.runtime.sandboxes.values()]
+      .filter(({ config, state }) => config.metadata.uid === metadata?.uid && state === "ready")
+      .map(({ config }) => config.metadata.attempt);
+    return (spec?.initContainers ?? []).length > 0 && attempts.some((attempt) => attempt > 0);
+  }
+
+  /** When each container that has a probe was last well, and last unwell. */
+  #noteHealth(): void {
+    const nowMs = this.#world.clock.monotonicMs();
+    for (const record of this.#node.runtime.containers.values()) {
+      if (record.state !== "running" || !this.#isProbed(record)) continue;
+      const isNowWell = isWell(this.#node.runtime.healthOf(record.id));
+      const health = this.#health.get(record.id) ?? { wellMs: undefined, unwellMs: undefined };
+      this.#health.set(record.id, isNowWell ? { ...health, wellMs: nowMs } : { ...health, unwellMs: nowMs });
+    }
+  }
+
+  #isProbed(record: ContainerRecord): boolean {
+    const { spec } = this.#pods.get(uidOf(record))?.pod ?? {};
+    return probedContainers(spec).some(({ container }) => container.name === record.config.metadata.name);
+  }
+
+  /** [8] Ready comes only with an answer of each container that is asked for one. */
+  #checkRise(after: Pod): void {
+    const probed = probedContainers(after.spec).filter(({ container }) => hasProbe(container, "readiness"));
+    for (const { container } of probed) {
+      const { containerStatuses = [], initContainerStatuses = [] } = after.status ?? {};
+      const status = [...containerStatuses, ...initContainerStatuses].find(({ name }) => name === container.name);
+      const { wellMs, unwellMs } = this.#health.get(idOf(status?.containerID)) ?? {};
+      if (unwellMs !== undefined) this.lives.note("one that was not well became ready");
+      if (wellMs === undefined)
+        this.#violation(`[8] ${after.metadata?.name}: Ready though ${container.name} never said so`);
+    }
   }
 
   /** [8] An exit code is the runtime's, or says that it is unknown. */
   #checkExitCodes(pod: Pod): void {
     for (const { state, lastState, name } of pod.status?.containerStatuses ?? []) {
       for (const ended of [state?.terminated, lastState?.terminated]) {
-        const record = this.#started.get((ended?.containerID ?? "").replace(/^.*:\/\//, ""));
+        const record = this.#started.get(idOf(ended?.containerID));
         if (ended === undefined || record === undefined || record.state !== "exited") continue;
         if (record.exitCode !== ended.exitCode) {
           this.#violation(
@@ -117,13 +231,27 @@ export class Oracle {
     }
   }
 
-  /** [8] Ready goes away only with a container, or with the pod. */
-  #checkFlip(pod: Pod): void {
-    const uid = pod.metadata?.uid ?? "";
-    if (pod.metadata?.deletionTimestamp !== undefined) return;
-    const running = this.#runningOf(uid).length;
-    if (running >= (pod.spec?.containers.length ?? 0))
-      this.#violation(`[8] ${pod.metadata?.name}: Ready was taken away though all its containers run`);
+  /** [8] Ready goes away only with a container, or with the pod, or when one says that it is not. */
+  #checkFlip(before: Pod, after: Pod): void {
+    if (after.metadata?.deletionTimestamp !== undefined) return;
+    // Whose sandbox has died has no address to answer at.
+    const { sandboxes } = this.#node.runtime;
+    const known = this.#runningOf(after.metadata?.uid ?? "").filter(
+      ({ state, sandboxId }) => state === "running" && sandboxes.get(sandboxId)?.state === "ready",
+    );
+    const running = new Set(known.map(({ id }) => id));
+    // One that ended while nobody could be told, and runs again by now, was not ready in between.
+    const sidecars = (before.status?.initContainerStatuses ?? []).filter(({ state }) => state?.running !== undefined);
+    const told = [...(before.status?.containerStatuses ?? []), ...sidecars].map(({ containerID }) => idOf(containerID));
+    if (told.some((id) => this.#wasUnwell(id)) || (this.lives.excuses.commands && asksByCommand(after))) return;
+    if (told.every((id) => running.has(id)))
+      this.#violation(`[8] ${after.metadata?.name}: Ready was taken away though all its containers run`);
+  }
+
+  /** Within what its probes may take to find out. */
+  #wasUnwell(id: string): boolean {
+    const { unwellMs, wellMs } = this.#health.get(id) ?? {};
+    return unwellMs !== undefined && wellMs !== undefined && unwellMs > this.#world.clock.monotonicMs() - HEALTH_MS;
   }
 
   #checkRemoval(uid: string, pod: Pod): void {
@@ -134,8 +262,12 @@ export class Oracle {
     const phase = pod.status?.phase;
     if (phase !== "Succeeded" && phase !== "Failed")
       this.#violation(`[7] ${name}: removed from the API in phase ${phase}`);
+    // A pod that has come to its end is removed by the server itself, at once, when a user deletes it: the agent is not asked.
+    if (pod.metadata?.deletionTimestamp === undefined) return;
     if (this.#node.cgroups.has(`pod${uid}`))
       this.#violation(`[7] ${name}: removed from the API while its cgroup is there`);
+    for (const what of this.volumes.remainsOf(uid))
+      this.#violation(`[7] ${name}: removed from the API while ${what} is there`);
   }
 
   /** [2] Nothing starts for a pod that is over, and a policy is kept across every death of the agent. */
@@ -148,22 +280,53 @@ export class Oracle {
       const what = `${record.config.metadata.name} of ${known?.pod.metadata?.name ?? uid}`;
       if (known?.terminalAtMs !== undefined && nowMs > known.terminalAtMs)
         this.#violation(`[2] ${what} started after its end was published`);
-      if (known?.goneAtMs !== undefined && nowMs > known.goneAtMs + IN_FLIGHT_MS)
-        this.#violation(`[2] ${what} started though its pod is gone`);
-      this.#checkPolicy(record, known?.pod, what);
+      if (nowMs > this.#toldGoneMs(known) + IN_FLIGHT_MS) this.#violation(`[2] ${what} started though its pod is gone`);
+      // What ran before all were asked to run again belongs to another round.
+      const againNs = known === undefined ? 0n : this.#askedForAllNs(known.pod);
+      const before = this.records(uid).filter(({ startedWallNs = 0n }) => startedWallNs > againNs);
+      this.#checkPolicy(record, known?.pod, what, before);
+      this.lives.started(record, known?.pod, before);
       this.#started.set(record.id, record);
     }
   }
 
-  #checkPolicy(record: ContainerRecord, pod: Pod | undefined, what: string): void {
-    const before = [...this.#started.values()].filter(
-      (other) => uidOf(other) === uidOf(record) && other.config.metadata.name === record.config.metadata.name,
-    );
-    const policy = pod?.spec?.restartPolicy ?? "Always";
-    if (policy === "Never" && before.length > 0) this.#violation(`[2] ${what} ran again under Never`);
-    if (policy === "OnFailure" && before.some(({ state, exitCode }) => state === "exited" && exitCode === 0)) {
-      this.#violation(`[2] ${what} ran again though it had succeeded`);
+  /** When the agent could know that a pod is gone. */
+  #toldGoneMs(known: KnownPod | undefined): number {
+    const watchedMs = this.#world.api.podsWatchedSinceMs(this.#node.name) ?? Number.POSITIVE_INFINITY;
+    return Math.max(known?.goneAtMs ?? Number.POSITIVE_INFINITY, watchedMs);
+  }
+
+  #checkPolicy(record: ContainerRecord, pod: Pod | undefined, what: string, ofPod: readonly ContainerRecord[]): void {
+    const before = ofPod.filter((other) => other.config.metadata.name === record.config.metadata.name);
+    const roled = containerNamed(pod?.spec, record.config.metadata.name);
+    if (pod === undefined || roled === undefined) return;
+    const own = "restartPolicy" in roled.container ? roled.container.restartPolicy : undefined;
+    const policy = own ?? pod.spec?.restartPolicy ?? "Always";
+    const rules = "restartPolicyRules" in roled.container ? (roled.container.restartPolicyRules ?? []) : [];
+    if (this.resizes.mayRestart(uidOf(record), roled)) return;
+    for (const { state, exitCode, sandboxId } of before) {
+      if (state === "exited" && rules.some(({ exitCodes }) => exitCodes?.values?.includes(exitCode))) continue;
+      const wasHere = sandboxId === record.sandboxId;
+      if (roled.role === "ephemeral") this.#violation(`[2] ${what} ran again, which nobody asked for`);
+      else if (roled.role === "init" && wasHere && state === "exited" && exitCode === 0)
+        this.#violation(`[2] ${what} ran again though it had set up its pod`);
+      else if (roled.role === "regular" && policy === "Never") this.#violation(`[2] ${what} ran again under Never`);
+      else if (roled.role === "regular" && policy === "OnFailure" && state === "exited" && exitCode === 0)
+        this.#violation(`[2] ${what} ran again though it had succeeded`);
     }
+  }
+
+  /** When a container last ended so that, by its rules, all are to be run again; 0: never. */
+  #askedForAllNs({ metadata, spec }: Pod): bigint {
+    let latest = 0n;
+    for (const { config, state, exitCode, finishedWallNs = 0n } of this.records(metadata?.uid ?? "")) {
+      const rules = containerNamed(spec, config.metadata.name)?.container.restartPolicyRules ?? [];
+      const asks = rules.some(
+        ({ action, exitCodes }) => action === "RestartAllContainers" && exitCodes?.values?.includes(exitCode) === true,
+      );
+      if (state === "exited" && asks && finishedWallNs > latest) latest = finishedWallNs;
+    }
+    return latest;
   }
 
   /** [1] One instance of a container, one ready sandbox of a pod; [5] one static pod of a name. */
@@ -171,7 +334,7 @@ export class Oracle {
     const instances = new Map<string, number>();
     const names = new Map<string, Set<string>>();
     for (const record of this.#node.runtime.containers.values()) {
-      if (record.process === undefined || !isRunning(record)) continue;
+      if (record.process === undefined || !isRunning(record) || record.revived === true) continue;
       const { name, namespace, uid } = sandboxOf(this.#node, record);
       count(instances, `container ${record.config.metadata.name} of ${name}`, uid);
       // Pods of the API server are told apart by their UIDs alone: the old may be ending while the new begins.
@@ -197,6 +360,12 @@ export class Oracle {
       this.#violation(`[9] ${addresses.size} addresses for ${sandboxes.size} sandboxes`);
   }
 
+  /** [28] What is being pulled is not pulled a second time. */
+  #checkPulls(): void {
+    for (const [what, count] of this.#node.runtime.images.pulling)
+      if (count > 1) this.#violation(`[28] ${count} pulls at once of ${what.split(" ", 1)[0]}`);
+  }
+
   #runningOf(uid: string): readonly ContainerRecord[] {
     return [...this.#node.runtime.containers.values()].filter((record) => uidOf(record) === uid && isRunning(record));
   }
@@ -208,6 +377,15 @@ export class Oracle {
   }
 }
 
+const asksByCommand = ({ spec }: Pod): boolean =>
+  probedContainers(spec).some(({ container }) =>
+    [container.readinessProbe, container.startupProbe].some((probe) => probe?.exec !== undefined),
+  );
+
+const waitsForAdmission = ({ status }: Pod): boolean => status?.reason?.startsWith("WaitingFor") === true;
+
+/** Without the name of the runtime. */
+const idOf = (containerId: string | undefined): string => (containerId ?? "").replace(/^.*:\/\//, "");
 const uidOf = (record: ContainerRecord): string => record.config.labels?.["io.kubernetes.pod.uid"] ?? "";
 const isRunning = ({ state }: ContainerRecord): boolean => state === "running" || state === "unknown";
 const sandboxOf = (node: SimNode, record: ContainerRecord) =>

@@ -26,6 +26,7 @@ export function overhear(ports: KubeletPorts, listener: Listener): KubeletPorts 
   return {
     ...overhearApi(ports, listener),
     files: on("files", ports.files),
+    mounts: on("mounts", ports.mounts),
     runtime: on("runtime", ports.runtime),
     images: on("images", ports.images),
     cgroups: (driver) => {
@@ -40,7 +41,10 @@ export function overhearApi(ports: KubeletPorts, listener: Listener): KubeletPor
   const { api } = ports;
   if (api === undefined) return ports;
   const on = (server: ApiServer) => listenTo("api", server, listener);
-  return { ...ports, api: { main: on(api.main), heartbeats: on(api.heartbeats), events: on(api.events) } };
+  return {
+    ...ports,
+    api: { ...api, main: on(api.main), heartbeats: on(api.heartbeats), events: on(api.events) },
+  };
 }
 
 function listenTo<T extends object>(port: string, target: T, { called, answered, streamed }: Listener): T {

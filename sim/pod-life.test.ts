@@ -1,13 +1,16 @@
 /** What a pod's life looks like over minutes and hours, and over a restart of the machine: the real workers in virtual time. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Event, Pod, PodSpec } from "../src/api/gen/core-v1.ts";
-import { coreEvents, pods } from "../src/api/resources.ts";
+import type { Pod, PodSpec } from "../src/api/gen/core-v1.ts";
+import { pods } from "../src/api/resources.ts";
+import { HostFileError } from "../src/ports/host-files.ts";
+import type { Runtime } from "../src/ports/runtime.ts";
 import { RuntimeError } from "../src/ports/runtime-error.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
 import { kubelet } from "./kubelet.ts";
+import { plainPods } from "./plain-pods.ts";
 import type { Fault, PortCall } from "./port-calls.ts";
 import { World } from "./world.ts";
 
@@ -27,7 +30,7 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
   const node = world.addNode("n1");
   for (const image of ["busybox", "other"]) node.runtime.images.load(image, {});
   node.start(kubelet);
-  const find = (name: string) => world.api.store.get(POD_KIND, `default/${name}`) as unknown as Pod | undefined;
+  const { find, create, eventsOf } = plainPods(world);
   return {
     world,
     node,
@@ -35,23 +38,9 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
     /** When each call of this name was made, from `fromMs` on. */
     timesOf: (what: string, fromMs = 0) =>
       calls.filter((call) => call.what === what && call.atMs >= fromMs).map(({ atMs }) => atMs),
-    create: (name: string, behaviour: Behaviour, spec: Partial<PodSpec> = {}) => {
-      const command = [...scripted(behaviour)];
-      const containers = [{ name: "app", image: "busybox", imagePullPolicy: "IfNotPresent", command }];
-      const whole = {
-        nodeName: "n1",
-        terminationGracePeriodSeconds: 5,
-        automountServiceAccountToken: false,
-        containers,
-      };
-      const object = { metadata: { name, namespace: "default" }, spec: { ...whole, ...spec } };
-      world.api.writes.create(POD_KIND, object, ADMIN);
-    },
-    eventsOf: async (name: string): Promise<readonly Event[]> => {
-      const { signal } = new AbortController();
-      const page = await world.until(world.user.list(coreEvents, { namespace: "default" }, {}, signal));
-      return page.items.filter(({ involvedObject }) => involvedObject.name === name);
-    },
+    create: (name: string, behaviour: Behaviour, spec: Partial<PodSpec> = {}) =>
+      create(name, { command: [...scripted(behaviour)] }, spec),
+    eventsOf,
   };
 }
 
@@ -118,6 +107,61 @@ test("[6.2] without a network only pods on the node's own start; the others say 
   assert.equal(find("waits")?.status?.phase, "Running");
 });
 
+test("[5.3] a port of the node is one pod's until that pod is over, also over a restart of the agent", async () => {
+  const { world, node, find, create, eventsOf } = begin();
+  const ports = [{ containerPort: 80, hostPort: 8080 }];
+  const with8080 = (name: string, behaviour: Behaviour) =>
+    create(name, behaviour, {
+      restartPolicy: "Never",
+      containers: [{ name: "main", image: "busybox", command: [...scripted(behaviour)], ports }],
+    });
+  with8080("first", { exit: { afterMs: 60_000, code: 0 }, ...server });
+  await world.advance(10_000);
+  with8080("second", server);
+  await world.advance(5_000);
+  assert.equal(find("first")?.status?.phase, "Running");
+  const { phase, reason, message } = find("second")?.status ?? {};
+  assert.deepEqual([phase, reason], ["Failed", "NodePorts"]);
+  assert.equal(
+    message,
+    "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+  );
+  assert.equal((await eventsOf("second")).filter((event) => event.reason === "NodePorts").length, 1);
+  node.crash();
+  node.start(kubelet);
+  with8080("third", server);
+  await world.advance(20_000);
+  assert.deepEqual([find("first")?.status?.phase, find("third")?.status?.reason], ["Running", "NodePorts"]);
+  await world.advance(60_000);
+  assert.equal(find("first")?.status?.phase, "Succeeded");
+  with8080("fourth", server);
+  await world.advance(10_000);
+  assert.equal(find("fourth")?.status?.phase, "Running");
+  assert.equal(find("second")?.status?.phase, "Failed", "a verdict is not taken back");
+});
+
+test("[5.3] of two that come at once the older one gets the port", async () => {
+  const { world, node, find, create } = begin();
+  await world.advance(5_000);
+  node.crash();
+  const spec = (): Partial<PodSpec> => ({
+    containers: [
+      {
+        name: "main",
+        image: "busybox",
+        command: [...scripted(server)],
+        ports: [{ containerPort: 80, hostPort: 8080 }],
+      },
+    ],
+  });
+  create("older", server, spec());
+  await world.advance(2_000);
+  create("newer", server, spec());
+  node.start(kubelet);
+  await world.advance(20_000);
+  assert.deepEqual([find("older")?.status?.phase, find("newer")?.status?.reason], ["Running", "NodePorts"]);
+});
+
 test("[7.3] after a restart of the machine pods go on: the same UID, a new sandbox and address, counts that continue", async () => {
   const { world, node, find, create } = begin();
   create("a", server);
@@ -147,6 +191,37 @@ test("[7.3] after a restart of the machine pods go on: the same UID, a new sandb
   assert.deepEqual([find("never")?.status?.phase, attemptOf("never")], ["Failed", undefined]);
 });
 
+test("[19.1] a pod that went while the agent was away leaves nothing, also when its volumes are known after the runtime has forgotten it", async () => {
+  let isFileTrouble = false;
+  const { world, node, find, create } = begin(({ port, name, target }) =>
+    isFileTrouble && port === "files" && name === "list" && target === "/var/lib/kubelet/pods"
+      ? { kind: "fail", effect: "none", error: new HostFileError("list", target, "other", "no") }
+      : undefined,
+  );
+  create("a", server);
+  await world.advance(10_000);
+  const folder = `/var/lib/kubelet/pods/${find("a")?.metadata?.uid}`;
+  assert.ok(node.files.disk.folder(folder) !== undefined);
+  node.crash();
+  world.api.writes.delete(POD_KIND, { namespace: "default", name: "a" }, { gracePeriodSeconds: 0 }, ADMIN);
+  isFileTrouble = true;
+  let runtime: Runtime | undefined;
+  node.start((ports, self) => {
+    runtime = ports.runtime;
+    return kubelet(ports, self);
+  });
+  await world.advance(60_000);
+  assert.ok([...node.runtime.sandboxes.values()].every(({ state }) => state === "notReady"));
+  // As operators do.
+  const byHand = runtime?.removeSandbox([...node.runtime.sandboxes.keys()][0] ?? "", new AbortController().signal);
+  await world.until(byHand ?? Promise.resolve());
+  assert.equal(node.runtime.sandboxes.size, 0);
+  await world.advance(60_000);
+  isFileTrouble = false;
+  await world.advance(60_000);
+  assert.ok(node.files.disk.folder(folder) === undefined, "its folder is gone");
+});
+
 test("[6.10] a pod that is on its node longer than its deadline ends as failed, also when the agent was away meanwhile", async () => {
   const { world, node, find, create } = begin();
   create("late", server, { activeDeadlineSeconds: 60 });
@@ -174,7 +249,7 @@ test("[6.3][7.13] the runs of a crashing container are 0, 10, 20, 40, 80, 160, 3
   assert.deepEqual(waits.slice(0, 8), [0, 10, 20, 40, 80, 160, 300, 300]);
 });
 
-test("[7.13] another image and a new life of the agent each begin the count anew", async () => {
+test("[7.13] another image begins the count anew; a new life of the agent goes on with it", async () => {
   const { world, node, find, create, timesOf } = begin();
   const lastWait = () => Math.round(((apart(timesOf("runtime StartContainer")).at(-1) ?? 0) - 1_000) / 1_000);
   create("a", crashing);
@@ -191,9 +266,12 @@ test("[7.13] another image and a new life of the agent each begin the count anew
   assert.equal(lastWait(), 10);
   await world.advance(100_000);
   assert.equal(statusOf(find("a"))?.state?.waiting?.reason, "CrashLoopBackOff");
-  const before = timesOf("runtime StartContainer").length;
+  const [told, before] = [statusOf(find("a"))?.state?.waiting?.message, timesOf("runtime StartContainer").length];
+  const dueMs = Date.parse(/ at (?<due>\S+Z), after exit code 1$/.exec(told ?? "")?.groups?.["due"] ?? "");
   node.crash();
   node.start(kubelet);
   await world.advance(3_000);
-  assert.ok(timesOf("runtime StartContainer").length > before, "what the last life held back is tried at once");
+  assert.equal(statusOf(find("a"))?.state?.waiting?.message, told, "the same restart at the same instant");
+  await world.advance(Math.max(0, dueMs - world.api.wallMs()) + 1_000);
+  assert.equal(timesOf("runtime StartContainer").length, before + 1, "not earlier, and not later");
 });

@@ -8,15 +8,28 @@ import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
 import type { Cgroups } from "../src/ports/cgroups.ts";
 import type { HostFiles } from "../src/ports/host-files.ts";
 import type { Log } from "../src/ports/log.ts";
+import type { LogFiles } from "../src/ports/log-files.ts";
 import type { Machine } from "../src/ports/machine.ts";
+import { MountError, type Mounts } from "../src/ports/mounts.ts";
+import type { Prober } from "../src/ports/prober.ts";
+import type { Stats } from "../src/ports/stats.ts";
+import { noTracer } from "../src/ports/tracer.ts";
 import type { FakeApiServer } from "./fake-api-server/fake-api-server.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
 import { FakeFiles } from "./fake-files.ts";
 import type { FakeHttp } from "./fake-http.ts";
+import { FakeKeys } from "./fake-keys.ts";
+import { FakeLogFiles } from "./fake-log-files.ts";
 import { FakeMachine } from "./fake-machine.ts";
+import { FakeMounts } from "./fake-mounts.ts";
+import { FakeOwnProcess } from "./fake-own-process.ts";
+import { FakeProber, type FakeServer } from "./fake-prober.ts";
+import { type Health, HOOK_PATHS, isWell } from "./fake-runtime/behaviour.ts";
 import { FakeRuntime } from "./fake-runtime/fake-runtime.ts";
 import type { FakeRuntimeOptions, ProcessWatcher } from "./fake-runtime/node-state.ts";
+import type { CommandRun, ContainerRecord } from "./fake-runtime/records.ts";
 import type { FakeRegistry } from "./fake-runtime/registry.ts";
+import { FakeStats } from "./fake-stats.ts";
 import type { Life, PortCalls } from "./port-calls.ts";
 import type { SeededRandom } from "./seeded-random.ts";
 import type { Trace } from "./trace.ts";
@@ -52,13 +65,40 @@ const FILE_CALLS: readonly (keyof HostFiles)[] = [
   "readTail",
   "writeAtomically",
   "appendAt",
+  "overwrite",
   "makeFolder",
   "makeFile",
+  "writeNew",
+  "setOwner",
+  "setMode",
+  "rename",
   "link",
   "readLink",
   "removeFile",
   "removeFolder",
   "removeTree",
+];
+const LOG_FILE_CALLS: readonly (keyof LogFiles)[] = ["open", "openCompressed", "identityAt", "compress"];
+const MOUNT_CALLS: readonly (keyof Mounts)[] = [
+  "table",
+  "share",
+  "knowsNoSwap",
+  "mountMemory",
+  "mountHugepages",
+  "bind",
+  "bindSubPath",
+  "unmount",
+  "kindOf",
+  "groupOf",
+  "makeFolder",
+  "makeFile",
+  "own",
+  "measure",
+  "removeTree",
+  "formatOf",
+  "check",
+  "format",
+  "mountDevice",
 ];
 const CGROUP_CALLS: readonly (keyof Cgroups)[] = ["exists", "apply", "children", "memory", "processes", "destroy"];
 const MACHINE_CALLS: readonly (keyof Machine)[] = [
@@ -77,6 +117,9 @@ const FIRST_FILES: Readonly<Record<string, string>> = {
   "/etc/hosts": "127.0.0.1 localhost\n",
 };
 
+/** As long as a status may take by default. */
+const HEARTBEAT_LIMIT_MS = 10_000;
+
 interface Running {
   readonly life: Life;
   readonly shutdown: AbortController;
@@ -87,10 +130,16 @@ export class SimNode {
   readonly name: string;
   readonly runtime: FakeRuntime;
   readonly files: FakeFiles;
+  readonly logFiles: FakeLogFiles;
+  readonly mounts: FakeMounts;
   readonly cgroups: FakeCgroups;
   readonly machine: FakeMachine;
+  readonly stats: FakeStats;
+  /** The containers answer at their pods' addresses, on every port. */
+  readonly prober: FakeProber;
   readonly #around: NodeSurroundings;
   #lives = 0;
+  #startedMonotonicMs = 0;
   #running: Running | undefined;
   #failure: { readonly error: unknown } | undefined;
 
@@ -99,9 +148,13 @@ export class SimNode {
     this.name = name;
     this.#around = around;
     this.files = new FakeFiles({ clock });
+    this.logFiles = new FakeLogFiles(this.files);
+    this.mounts = new FakeMounts(this.files, clock);
     for (const [path, text] of Object.entries(FIRST_FILES)) install(this.files, path, text);
     this.cgroups = new FakeCgroups({ onKill: (pid) => this.runtime.killProcess(pid) });
     this.machine = new FakeMachine(name);
+    this.stats = new FakeStats({ clock, cgroups: this.cgroups, machine: this.machine, files: this.files });
+    this.prober = new FakeProber(clock, ({ host }) => this.#serverAt(host));
     const options = { clock, trace, name, logs: diskLogs(this.files), processes: inCgroups(this.cgroups) };
     const table = behaviourOf === undefined ? {} : { behaviourOf };
     this.runtime = new FakeRuntime({ ...options, ...table, random: random.split(`${name}/runtime`) }, registry);
@@ -121,6 +174,11 @@ export class SimNode {
     return this.#lives;
   }
 
+  /** When the last agent was started. */
+  get startedMonotonicMs(): number {
+    return this.#startedMonotonicMs;
+  }
+
   /** With what the last agent ended by itself: a bug of the agent's. */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure;
@@ -129,6 +187,7 @@ export class SimNode {
   start(factory: AgentFactory): void {
     assert(this.#running === undefined, `an agent runs on ${this.name}`);
     this.#lives += 1;
+    this.#startedMonotonicMs = this.#around.clock.monotonicMs();
     this.#say("the agent starts");
     const life = this.#around.calls.begin(this.name, this.#lives);
     const shutdown = new AbortController();
@@ -179,6 +238,16 @@ export class SimNode {
     await running.ended;
   }
 
+  #serverAt(ip: string): FakeServer | undefined {
+    const sandbox = [...this.runtime.sandboxes.values()].find(
+      ({ ips, state }) => state === "ready" && ips.includes(ip),
+    );
+    const inside = [...this.runtime.containers.values()].filter(({ sandboxId }) => sandboxId === sandbox?.id);
+    const [server] = inside.filter(({ id }) => this.runtime.healthOf(id) !== undefined);
+    const health = server && this.runtime.healthOf(server.id);
+    return server === undefined || health === undefined ? undefined : serverOf(health, server);
+  }
+
   #agentEnded(life: Life, what: string): void {
     if (this.#running?.life !== life) return;
     this.#say(what);
@@ -193,16 +262,24 @@ export class SimNode {
     const cgroups = behindLife<Cgroups>(life, "cgroups", this.cgroups, CGROUP_CALLS);
     const { runtime, images } = this.runtime.connect(life);
     const connect = () => api.connect(life, identity);
+    const heartbeats = api.connect(life, identity, { requestLimitMs: HEARTBEAT_LIMIT_MS });
     return {
       clock: life.clock,
       random: random.split(`${this.name}/agent/${life.number}`),
       files: behindLife(life, "files", this.files.port, FILE_CALLS),
+      logFiles: behindLife<LogFiles>(life, "logFiles", this.logFiles, LOG_FILE_CALLS),
+      mounts: behindLife<Mounts>(life, "mounts", this.mounts, MOUNT_CALLS, unansweredMount),
       machine: behindLife<Machine>(life, "machine", this.machine, MACHINE_CALLS),
+      stats: behindLife<Stats>(life, "stats", this.stats, ["read", "ownGroup"]),
       http: behindLife(life, "http", http, ["get"]),
+      prober: behindLife<Prober>(life, "prober", this.prober, ["http", "tcp", "grpc"]),
       runtime,
       images,
       cgroups: () => ({ pods: cgroups, machine: cgroups }),
-      api: { main: connect(), heartbeats: connect(), events: connect() },
+      api: { main: connect(), heartbeats, events: connect(), host: "api.sim:6443" },
+      process: new FakeOwnProcess(life.clock),
+      tracer: noTracer,
+      keys: new FakeKeys(random.split(`${this.name}/keys/${life.number}`)),
       logOf: (module) => logOf(this.name, module),
     };
   }
@@ -211,6 +288,21 @@ export class SimNode {
     this.#around.trace.record(`${this.#around.clock.monotonicMs()} ${this.name} ${what}`);
   }
 }
+
+/** What is asked of a hook's path is noted as a command is: it was run in the container. */
+const serverOf = (health: Health, { commands }: Pick<ContainerRecord, "commands">): FakeServer => ({
+  http: ({ target }) => {
+    const run: CommandRun = { argv: ["GET", target], begunWallNs: 0n };
+    if (target.startsWith(HOOK_PATHS)) commands.push(run);
+    if (health === "silent") return { kind: "silent" };
+    run.ended = { wallNs: 0n, exitCode: 0 };
+    return { kind: "answer", status: health };
+  },
+  grpc: () =>
+    health === "silent" ? { kind: "silent" } : { kind: "status", status: isWell(health) ? "SERVING" : "NOT_SERVING" },
+});
+
+const unansweredMount = (name: string, path: string) => new MountError(name, path, "unresponsive", "no answer");
 
 /** Containers have a group of their own below their pod's, made and removed by the runtime. */
 function inCgroups(cgroups: FakeCgroups): ProcessWatcher {

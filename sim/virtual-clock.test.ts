@@ -96,3 +96,14 @@ test("any set of timers, some cancelled, fires in order and leaves none behind",
     { numRuns: 50 },
   );
 });
+
+test("a wait too short for the clock to show still ends later than it began", async () => {
+  const clock = new VirtualClock();
+  await clock.advance(1_000_000);
+  let firedMs = 0;
+  clock.after(1e-12, () => {
+    firedMs = clock.monotonicMs();
+  });
+  await clock.advance(10);
+  assert.equal(firedMs, 1_000_001);
+});

@@ -2,21 +2,30 @@
  * Time that moves only when the scenario says so, and never while a promise can still run: a run is then the same every time.
  * The calendar can be made to jump while monotonic time goes on, as on a machine whose clock is set.
  */
+import { type Timed, TimeHeap } from "../src/base/time-heap.ts";
 import type { Clock } from "../src/ports/clock.ts";
 import { drain } from "./drain.ts";
-import { TimerHeap } from "./timer-heap.ts";
+
+interface Timer extends Timed {
+  readonly fire: () => void;
+}
 
 /** A calendar start far from zero, so that a mixed-up reading of the two clocks shows. */
 const DEFAULT_START_WALL_MS = Date.UTC(2026, 0, 1);
 
+/** What a machine's timers tell apart. */
+const STEP_MS = 1;
+
 export class VirtualClock implements Clock {
-  readonly #timers = new TimerHeap();
+  readonly #timers = new TimeHeap<Timer>();
+  readonly #startWallMs: number;
   #wallOffsetMs: number;
   #nowMs = 0;
   #order = 0;
   #firedCount = 0;
 
   constructor(startWallMs: number = DEFAULT_START_WALL_MS) {
+    this.#startWallMs = startWallMs;
     this.#wallOffsetMs = startWallMs;
   }
 
@@ -24,12 +33,19 @@ export class VirtualClock implements Clock {
     return Math.trunc(this.#wallOffsetMs + this.#nowMs);
   }
 
+  /** The calendar of those whose clock is right: it never jumps. */
+  trueWallMs(): number {
+    return Math.trunc(this.#startWallMs + this.#nowMs);
+  }
+
   monotonicMs(): number {
     return this.#nowMs;
   }
 
   after(delayMs: number, fire: () => void): () => void {
-    const waitMs = delayMs > 0 ? delayMs : 0; // Not a number becomes 0 too.
+    const wishedMs = delayMs > 0 ? delayMs : 0; // Not a number becomes 0 too.
+    // Whoever waits, however shortly, finds time gone on: else he would wait again, for ever.
+    const waitMs = wishedMs > 0 && this.#nowMs + wishedMs === this.#nowMs ? STEP_MS : wishedMs;
     let pending = true;
     const timer = {
       atMs: this.#nowMs + waitMs,
@@ -57,7 +73,7 @@ export class VirtualClock implements Clock {
     return this.#firedCount;
   }
 
-  /** Makes the calendar jump, forwards or back. Timers do not notice. */
+  /** Makes the calendar of the machines jump, forwards or back. Timers do not notice. */
   jumpWall(byMs: number): void {
     this.#wallOffsetMs += byMs;
   }

@@ -1,5 +1,5 @@
 /** Files that others than the agent put on the fake disk: what a machine comes with, and the logs of containers. */
-import { type DiskFile, folderOf, nameOf } from "./fake-disk.ts";
+import { type DiskFile, folderOf, nameOf, newFile } from "./fake-disk.ts";
 import type { FakeFiles } from "./fake-files.ts";
 import type { LogSink } from "./fake-runtime/logs.ts";
 
@@ -13,8 +13,7 @@ function openFile(files: FakeFiles, path: string, mode: number): DiskFile {
   const entries = files.disk.folder(folderOf(path))?.entries;
   const found = entries?.get(nameOf(path));
   if (found?.kind === "file") return found;
-  const content = new Uint8Array();
-  const made: DiskFile = { kind: "file", mode, content, onDisk: content, modifiedWallNs: 0n };
+  const made = newFile(mode, 0n, new Uint8Array());
   entries?.set(nameOf(path), made);
   return made;
 }
@@ -33,8 +32,9 @@ export const diskLogs = (files: FakeFiles): LogSink => ({
     const file = openFile(files, path, LOG_MODE);
     return {
       append: (bytes) => {
-        const room = files.disk.take(bytes.length);
+        const room = files.disk.take(path, bytes.length);
         file.content = Buffer.concat([file.content, bytes.subarray(0, room)]);
+        files.written(path);
       },
     };
   },

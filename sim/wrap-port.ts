@@ -9,11 +9,14 @@ export function behindLife<T extends object>(
   port: string,
   fake: T,
   names: readonly (keyof T & string)[],
+  unanswered: (name: string, target: string) => Error = (name) => new Error(`${port}.${name}: no answer`),
 ): T {
   const wrapped = (name: string, method: (...args: unknown[]) => unknown) => {
     return (...args: unknown[]): Promise<unknown> => {
       const signal = args.find((each) => each instanceof AbortSignal) ?? NEVER;
-      return life.call(describe(port, name, args[0]), signal, () => method.apply(fake, args));
+      const target = targetOf(args[0]);
+      const what: CallDescription = { port, name, target, unanswered: () => unanswered(name, target) };
+      return life.call(what, signal, () => method.apply(fake, args));
     };
   };
   return new Proxy(fake, {
@@ -26,9 +29,9 @@ export function behindLife<T extends object>(
   });
 }
 
-const describe = (port: string, name: string, first: unknown): CallDescription => ({
-  port,
-  name,
-  target: Array.isArray(first) ? first.join("/") : typeof first === "string" ? first : "",
-  unanswered: () => new Error(`${port}.${name}: no answer`),
-});
+/** Of what the call is, by its first argument. */
+function targetOf(first: unknown): string {
+  if (typeof first === "string") return first;
+  if (Array.isArray(first)) return first.join("/");
+  return typeof first === "object" && first !== null && "target" in first ? String(first.target) : "";
+}

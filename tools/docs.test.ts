@@ -7,9 +7,13 @@ import { describe, test } from "node:test";
 import { inRepository, repositoryRoot } from "./repository.ts";
 import { freshTestEnvironment } from "./scratch.ts";
 import { fields, parseJson } from "./shape.ts";
+import { proofNames } from "./testing/proof-files.ts";
 
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
 const scripts = fields(fields(parseJson(read("package.json")), "package.json")["scripts"], "scripts");
+
+/** Types every line of the README that begins so, on a node of ours. */
+const KUBECTL_TYPIST = "test/integration/node-server.test.ts";
 
 interface Example {
   readonly runnable: boolean;
@@ -32,6 +36,10 @@ function problemOf(line: string): string | undefined {
     case "node":
     case ".":
       return existsSync(inRepository(args[0] ?? "")) ? undefined : `${args[0]} does not exist`;
+    case "deckhand":
+      return problemOfDeckhand(args);
+    case "kubectl":
+      return read(KUBECTL_TYPIST).includes('line.startsWith("kubectl ")') ? undefined : `${KUBECTL_TYPIST} types none`;
     default:
       return `no check is known for "${program}"`;
   }
@@ -44,9 +52,16 @@ function problemOfNpm([verb = "", ...rest]: readonly string[]): string | undefin
   if (name === "cluster" && !new RegExp(`^    case "${first}":`, "m").test(read("test/cluster/cli.ts"))) {
     return `the cluster command has no verb ${first}`;
   }
-  if (name === "proof" && !existsSync(inRepository(`test/proofs/${first}.proof.ts`)))
-    return `there is no proof ${first}`;
+  if (name === "proof" && !proofNames().includes(first)) return `there is no proof ${first}`;
   return undefined;
+}
+
+/** Those about a running node are typed on one by the test that is named here. */
+function problemOfDeckhand([command = "", verb = ""]: readonly string[]): string | undefined {
+  const isTyped =
+    ["orphans", "explain"].includes(command) &&
+    read(`test/integration/${command}.test.ts`).includes(`"deckhand ${command} "`);
+  return isTyped ? undefined : `no test types "deckhand ${command} ${verb}"`;
 }
 
 /** Links to files of the repository; those to the web are not followed. */
@@ -99,6 +114,9 @@ describe("the check of an example", () => {
     ["npm run cluster -- explode", "the cluster command has no verb explode"],
     ["npm run proof -- nothing", "there is no proof nothing"],
     ["node tools/nothing.ts", "tools/nothing.ts does not exist"],
+    ["deckhand orphans list", undefined],
+    ["deckhand explain pod default/web", undefined],
+    ["deckhand nothing at all", 'no test types "deckhand nothing at"'],
     ["curl example.com", `no check is known for "curl"`],
   ] as const) {
     test(`"${line}": ${problem ?? "fine"}`, () => assert.equal(problemOf(line), problem));

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, test } from "node:test";
+import { livenessExample, wrongTagExample } from "../sim/explain-world.ts";
 import { hourAsMarkdown } from "../sim/measure-api-cost.ts";
 import { sequencesAsMarkdown } from "../sim/sequences.ts";
 import { inRepository, repositoryRoot } from "./repository.ts";
@@ -109,5 +110,14 @@ test("docs/scale.md: the fleets' rates are the day's requests times the nodes", 
       const rate = (Number(requests) * nodes) / 86_400;
       assert.ok(Math.abs(rate - Number(told)) <= Math.max(0.5, rate / 1000), `${requests} × ${nodes} is not ${told}/s`);
     }
+  }
+});
+
+test("docs/explain.md shows what is printed today", async () => {
+  for (const [name, wanted] of [
+    ["a failing liveness probe", await livenessExample()],
+    ["a tag that does not exist", await wrongTagExample()],
+  ] as const) {
+    assert.equal(block("docs/explain.md", name, wanted), wanted, AGAIN);
   }
 });

@@ -4,15 +4,14 @@
  */
 import { randomInt } from "node:crypto";
 import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { basename } from "node:path";
 import { parseArgs } from "node:util";
 import { inRepository, isDirty, repositoryRoot } from "./repository.ts";
 import { fields, parseJson, text } from "./shape.ts";
+import { proofBatches, proofNames } from "./testing/proof-files.ts";
 import { directRequirements, proofPage } from "./testing/proof-report.ts";
 import { runFiles } from "./testing/run-files.ts";
 import { countsLine, countTests, succeeded } from "./testing/run-record.ts";
 
-const SUFFIX = ".proof.ts";
 const LIMIT_MS = 24 * 60 * 60_000;
 
 async function main(): Promise<number> {
@@ -34,8 +33,7 @@ async function main(): Promise<number> {
   }
   const record = await runFiles({
     suite: `proof:${name}`,
-    files: [`test/proofs/${name}${SUFFIX}`],
-    concurrency: 1,
+    batches: proofBatches(name),
     fileLimitMs: LIMIT_MS,
     env: { DECKHAND_SIZE: "whole", DECKHAND_SEED: String(seed) },
     verbose: true,
@@ -57,11 +55,6 @@ function refuse(reason: string): number {
   process.stderr.write(`${reason}\n`);
   return 2;
 }
-
-const proofNames = (): readonly string[] =>
-  globSync(`test/proofs/*${SUFFIX}`, { cwd: repositoryRoot })
-    .map((path) => basename(path, SUFFIX))
-    .toSorted();
 
 function versions(): Readonly<Record<string, string>> {
   const manifest = fields(parseJson(readFileSync(inRepository("package.json"), "utf8")), "package.json");

@@ -58,6 +58,40 @@ describe("run-tests on a small repository", () => {
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 0 failed, 0 skipped" });
   });
 
+  test("--again gives a file that failed a second try, which counts, and names what only passed then", () => {
+    const once = `import { existsSync, writeFileSync } from "node:fs";
+      const mark = new URL("./mark", import.meta.url);
+      test("unsteady", () => { if (!existsSync(mark)) { writeFileSync(mark, ""); throw new Error("the first time"); } });`;
+    tree.write("src/once.test.ts", good + once);
+    const first = run("unit", "--again", "src/once");
+    assert.deepEqual(
+      { status: first.status, lastLine: first.lastLine },
+      { status: 0, lastLine: "2 passed, 0 failed, 0 skipped" },
+    );
+    assert.match(first.stdout, /failed: unsteady\n.*the first time/);
+    assert.match(first.stdout, /^once more: src\/once\.test\.ts$/m);
+    assert.match(first.stdout, /^passed the second time only: src\/once\.test\.ts: unsteady$/m);
+    tree.remove("src/mark");
+    assert.equal(run("unit", "src/once").status, 1, "without being asked to, nothing is tried again");
+    tree.remove("src/once.test.ts");
+  });
+
+  test("--again does not help what fails twice, what is skipped, nor more files than accidents explain", () => {
+    tree.write("src/bad0.test.ts", `${good} test("bad", () => { throw new Error("always"); })`);
+    const twice = run("unit", "--again", "src/bad");
+    assert.deepEqual(
+      { status: twice.status, lastLine: twice.lastLine },
+      { status: 1, lastLine: "1 passed, 1 failed, 0 skipped" },
+    );
+    for (const number of [1, 2, 3])
+      tree.write(`src/bad${number}.test.ts`, `${good} test("bad", () => { throw new Error("x"); })`);
+    assert.doesNotMatch(run("unit", "--again", "src/bad").stdout, /once more/);
+    for (const number of [0, 1, 2, 3]) tree.remove(`src/bad${number}.test.ts`);
+    tree.write("src/bad.test.ts", `${good} test.skip("later", () => {})`);
+    assert.doesNotMatch(run("unit", "--again", "src/bad").stdout, /once more/);
+    tree.remove("src/bad.test.ts");
+  });
+
   for (const [what, body, lastLine, printed] of [
     [
       "a failed assertion",
@@ -95,12 +129,12 @@ describe("run-tests on a small repository", () => {
       "src/x.test.ts",
       `${good} test("bad", () => { throw new Error("x"); }); test("busy", async () => { await new Promise((r) => setTimeout(r, 200)); for (;;); });`,
     );
-    tree.write("tools/testing/suites.ts", suitesSource.replaceAll(/fileLimitMs: .*,/g, "fileLimitMs: 1500,"));
+    tree.write("tools/testing/suites.ts", suitesSource.replaceAll(/fileLimitMs: .*,/g, "fileLimitMs: 8000,"));
     const { status, stdout, lastLine } = run("unit", "src/x");
     tree.write("tools/testing/suites.ts", suitesSource);
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "1 passed, 2 failed, 0 skipped" }, stdout);
     assert.match(stdout, /failed: the file as a whole/);
-    assert.match(stdout, /ended from outside: it ran for more than 1.5 s/);
+    assert.match(stdout, /ended from outside: it ran for more than 8 s/);
   });
 
   test("a failing hook fails the run although every test passed", () => {

@@ -9,6 +9,7 @@ export interface Scratch extends Disposable {
   readonly root: string;
   path(relative: string): string;
   write(relative: string, content: string): void;
+  remove(relative: string): void;
   /** Copies files or folders of the repository to the same place here. */
   copy(...relatives: readonly string[]): void;
   /** Makes the repository's installed packages available here. */
@@ -26,6 +27,7 @@ export function scratch(): Scratch {
       mkdirSync(dirname(path(relative)), { recursive: true });
       writeFileSync(path(relative), content);
     },
+    remove: (relative) => rmSync(path(relative)),
     copy(...relatives) {
       for (const relative of relatives) cpSync(inRepository(relative), path(relative), { recursive: true });
     },

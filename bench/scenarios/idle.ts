@@ -1,8 +1,12 @@
-/** Nothing happens: what agents and runtimes use meanwhile (B9), and how large the agents are after it (B10). All of them at once. */
+/**
+ * Nothing happens: what agents and runtimes use meanwhile (B9), and how large the agents are after it (B10). Then the same for as long again while
+ * collectors ask each agent for all of its figures. All agents at once.
+ */
 import { pause } from "../../test/cluster/wait.ts";
+import { Collector } from "../collector.ts";
 import type { Stage } from "../hand.ts";
 import type { Size } from "../sizes.ts";
-import type { Figure } from "../subjects.ts";
+import { askedWith, type Figure } from "../subjects.ts";
 import { processCpuMs, processMemory } from "../usage.ts";
 
 export interface IdleStage extends Stage {
@@ -10,20 +14,40 @@ export interface IdleStage extends Stage {
   readonly pods: number;
 }
 
+/** What Prometheus, the metrics-server and those who read summaries ask. */
+const COLLECTED = ["/metrics", "/metrics/cadvisor", "/metrics/resource", "/stats/summary"] as const;
+
 /** The figures of each stage, in their order. */
 export async function idle(stages: readonly IdleStage[], size: Size): Promise<readonly (readonly Figure[])[]> {
   for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.up(name, "pause")));
   await pause(Math.max(size.idleSettleMs, size.idleMs - size.idleCountedMs));
-  const since = await Promise.all(stages.map(async (stage) => ({ stage, before: await reading(stage) })));
-  await pause(size.idleCountedMs);
-  const figures = await Promise.all(
-    since.map(async ({ stage, before }) => figuresOf(stage.pods, before, await reading(stage))),
-  );
+  const unasked = await usedDuring(stages, () => pause(size.idleCountedMs));
+  const asked = await usedDuring(stages, async () => {
+    await Promise.all(stages.map((stage) => collect(stage, size)));
+  });
   for (const stage of stages) await Promise.all(namesOf(stage).map((name) => stage.hand.down(name)));
-  return figures;
+  return stages.map(({ pods }, index) => [
+    ...figuresOf(unasked[index], { cpu: `idle with ${pods} pods`, memory: `RSS with ${pods} pods` }),
+    { benchmark: "B10", name: `PSS with ${pods} pods`, unit: "MB", value: unasked[index]?.pssMb ?? Number.NaN },
+    ...figuresOf(asked[index], {
+      cpu: askedWith(pods, size.scrapeEveryMs),
+      memory: `RSS, ${askedWith(pods, size.scrapeEveryMs)}`,
+    }),
+  ]);
 }
 
 const namesOf = ({ label, pods }: IdleStage) => Array.from({ length: pods }, (_, index) => `${label}-${pods}-${index}`);
+
+/** Asks at a steady pace, each time for everything one after the other, for as long as CPU is counted. */
+async function collect({ world }: IdleStage, { idleCountedMs, scrapeEveryMs }: Size): Promise<void> {
+  using collector = await Collector.of(world);
+  const startMs = performance.now();
+  for (let atMs = 0; atMs < idleCountedMs; atMs += scrapeEveryMs) {
+    await pause(Math.max(0, startMs + atMs - performance.now()));
+    for (const path of COLLECTED) await collector.ask(path);
+  }
+  await pause(Math.max(0, startMs + idleCountedMs - performance.now()));
+}
 
 interface Reading {
   readonly atMs: number;
@@ -33,28 +57,38 @@ interface Reading {
   readonly pssMb: number;
 }
 
+/** CPU per minute, and the size at the end. */
+type Used = Omit<Reading, "atMs">;
+
+async function usedDuring(stages: readonly IdleStage[], wait: () => Promise<void>): Promise<readonly Used[]> {
+  const before = await Promise.all(stages.map(reading));
+  await wait();
+  const after = await Promise.all(stages.map(reading));
+  return after.map((now, index) => {
+    const since = before[index] ?? now;
+    const perMinute = (sinceMs: number, nowMs: number) => ((nowMs - sinceMs) * 60) / (now.atMs - since.atMs);
+    return {
+      ...now,
+      agentMs: perMinute(since.agentMs, now.agentMs),
+      runtimeMs: perMinute(since.runtimeMs, now.runtimeMs),
+    };
+  });
+}
+
 async function reading({ world, hand: { agent } }: IdleStage): Promise<Reading> {
   if (agent === undefined) throw new Error("a client without an agent is always idle");
   const [agentMs, runtimeMs] = [await processCpuMs(agent.pid), await world.runtimeCpuMs()];
   return { atMs: performance.now(), agentMs, runtimeMs, ...(await processMemory(agent.pid)) };
 }
 
-function figuresOf(pods: number, since: Reading, now: Reading): readonly Figure[] {
-  const perMinute = (beforeMs: number, afterMs: number) => ((afterMs - beforeMs) * 60) / (now.atMs - since.atMs);
+function figuresOf(
+  used: Used | undefined,
+  { cpu, memory }: { readonly cpu: string; readonly memory: string },
+): readonly Figure[] {
+  if (used === undefined) throw new Error(`nothing was measured: ${cpu}`);
   return [
-    {
-      benchmark: "B9",
-      name: `agent, idle with ${pods} pods`,
-      unit: "CPU-s/min",
-      value: perMinute(since.agentMs, now.agentMs),
-    },
-    {
-      benchmark: "B9",
-      name: `runtime, idle with ${pods} pods`,
-      unit: "CPU-s/min",
-      value: perMinute(since.runtimeMs, now.runtimeMs),
-    },
-    { benchmark: "B10", name: `RSS with ${pods} pods`, unit: "MB", value: now.rssMb },
-    { benchmark: "B10", name: `PSS with ${pods} pods`, unit: "MB", value: now.pssMb },
+    { benchmark: "B9", name: `agent, ${cpu}`, unit: "CPU-s/min", value: used.agentMs },
+    { benchmark: "B9", name: `runtime, ${cpu}`, unit: "CPU-s/min", value: used.runtimeMs },
+    { benchmark: "B10", name: memory, unit: "MB", value: used.rssMb },
   ];
 }

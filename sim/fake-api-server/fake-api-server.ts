@@ -2,7 +2,7 @@
  * A kube-apiserver in memory, for the kinds a kubelet touches. It passes the contract suite that the real one behind `wire/kube-api`
  * passes. One serves all nodes of a world.
  */
-import { namespaces, serviceAccounts } from "../../src/api/resources.ts";
+import { namespaces, pods, serviceAccounts } from "../../src/api/resources.ts";
 import { ApiUnreachableError } from "../../src/ports/api-error.ts";
 import type { ApiServer } from "../../src/ports/api-server.ts";
 import type { Clock } from "../../src/ports/clock.ts";
@@ -10,6 +10,7 @@ import type { Life } from "../port-calls.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 import type { ApiParts } from "./api-parts.ts";
 import { apiPort } from "./api-port.ts";
+import { CertificateSigner, type SigningOptions } from "./certificate-signer.ts";
 import { ADMIN, type Identity } from "./identity.ts";
 import { kindOf } from "./kinds.ts";
 import { Lists } from "./lists.ts";
@@ -30,12 +31,20 @@ const FIRST_NAMESPACES = ["default", "kube-system", "kube-public", "kube-node-le
 
 export class FakeApiServer {
   readonly #parts: ApiParts;
+  readonly #clock: Clock;
   readonly #awayFor = new Set<string>();
+  readonly #random: SeededRandom;
   #isAway = false;
+  #signer: CertificateSigner | undefined;
 
   constructor({ clock, random, watchTimes }: FakeApiServerOptions) {
+    this.#clock = clock;
+    this.#random = random;
     const watches = new Watches(clock, random.split("watches"), { ...WATCH_TIMES, ...watchTimes });
-    const store = new Store((kind, change) => watches.tell(kind, change));
+    const store = new Store((kind, change) => {
+      watches.tell(kind, change);
+      this.#signer?.heard(kind, change);
+    });
     const writes = new Writes(store, clock, random.split("writes"));
     this.#parts = {
       store,
@@ -68,8 +77,33 @@ export class FakeApiServer {
     return this.#parts.writes;
   }
 
+  /** The server's own calendar. */
+  wallMs(): number {
+    return this.#clock.wallMs();
+  }
+
+  /** It gives no token for longer, whatever it is asked for. */
+  set tokenSecondsMax(seconds: number) {
+    this.#parts.questions.tokenSecondsMax = seconds;
+  }
+
+  /** From now on requests for certificates are decided on, as the options say. */
+  signCertificates(options: SigningOptions): CertificateSigner {
+    this.#signer = new CertificateSigner(
+      options,
+      { ...this.#parts, clock: this.#clock },
+      this.#random.split("authority"),
+    );
+    return this.#signer;
+  }
+
   get watchCount(): number {
     return this.#parts.watches.count;
+  }
+
+  /** Since when the agent of a node is told of its pods; undefined: it is not. */
+  podsWatchedSinceMs(nodeName: string): number | undefined {
+    return this.#parts.watches.openSinceMs(kindOf(pods), nodeName);
   }
 
   /** The server goes away, for one agent or for all: calls fail, open watches break. */
@@ -77,6 +111,10 @@ export class FakeApiServer {
     if (who === undefined) this.#isAway = true;
     else this.#awayFor.add(who);
     this.breakWatches(who);
+  }
+
+  get isAway(): boolean {
+    return this.#isAway;
   }
 
   comeBack(who?: string): void {

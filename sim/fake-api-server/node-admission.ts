@@ -2,7 +2,7 @@
  * What a node may do: the Node authorizer and the NodeRestriction admission, as far as a kubelet meets them. An administrator may do
  * anything.
  */
-import { nodes } from "../../src/api/resources.ts";
+import { nodes, persistentVolumeClaims } from "../../src/api/resources.ts";
 import { jsonEqual } from "../../src/base/json-equal.ts";
 import type { ObjectName, Selection } from "../../src/ports/api-server.ts";
 import type { Identity } from "./identity.ts";
@@ -20,13 +20,14 @@ const FREE_READS = [
   "storage.k8s.io/csidrivers",
   "storage.k8s.io/csinodes",
   "storage.k8s.io/volumeattachments",
-  "/persistentvolumes",
   "resource.k8s.io/resourceclaims",
   "resource.k8s.io/resourceslices",
   "certificates.k8s.io/certificatesigningrequests",
   "/serviceaccounts",
 ];
 const REFERRED = ["/secrets", "/configmaps", "/persistentvolumeclaims"];
+/** Of those, the ones that may be watched too. */
+const WATCHED = ["/secrets", "/configmaps"];
 const FREE_WRITES = [
   "/events",
   "events.k8s.io/events",
@@ -47,6 +48,7 @@ export function authorizeGet(store: Store, who: Identity, kind: Kind, { name, na
   if (who.kind === "admin" || FREE_READS.includes(kind.key)) return;
   if (NAMED_AFTER_NODE.includes(kind.key) && name === who.name) return;
   if (REFERRED.includes(kind.key) && isReferredTo(store, who.name, kind, namespace ?? "", name)) return;
+  if (kind.key === "/persistentvolumes" && isClaimed(store, who.name, name)) return;
   if (kind.key === "/pods") {
     const pod = store.get(kind, keyOf(namespace, name));
     if (pod === undefined || fieldAt(pod, "spec.nodeName") === who.name) return;
@@ -61,7 +63,7 @@ export function authorizeList(store: Store, who: Identity, kind: Kind, selection
   if (kind.key === "/pods" && nodeName === who.name) return;
   if (NAMED_AFTER_NODE.includes(kind.key) && name === who.name) return;
   const { namespace = "" } = selection;
-  if (REFERRED.includes(kind.key) && name !== undefined && isReferredTo(store, who.name, kind, namespace, name)) return;
+  if (WATCHED.includes(kind.key) && name !== undefined && isReferredTo(store, who.name, kind, namespace, name)) return;
   throw denied(who.name, "list", kind, "can only list and watch what is selected for this node");
 }
 
@@ -131,6 +133,16 @@ const isReferredTo = (store: Store, node: string, kind: Kind, namespace: string,
   return false;
 };
 
+/** Whether a claim that a pod of the node speaks of is for this volume. */
+function isClaimed(store: Store, node: string, volume: string): boolean {
+  const claims = kindOf(persistentVolumeClaims);
+  return [...store.values(claims)].some(
+    (claim) =>
+      fieldAt(claim, "spec.volumeName") === volume &&
+      isReferredTo(store, node, claims, claim.metadata.namespace ?? "", claim.metadata.name),
+  );
+}
+
 /** Every Secret, ConfigMap and claim a pod speaks of, as "kind/name". */
 function references(stored: Stored): readonly string[] {
   const { spec } = asPod(stored);
@@ -138,7 +150,8 @@ function references(stored: Stored): readonly string[] {
   const secret = (name: string | undefined) => found.push(name && `/secrets/${name}`);
   const configMap = (name: string | undefined) => found.push(name && `/configmaps/${name}`);
   for (const { name } of spec?.imagePullSecrets ?? []) secret(name);
-  for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])]) {
+  const ephemeral = spec?.ephemeralContainers ?? [];
+  for (const container of [...(spec?.initContainers ?? []), ...(spec?.containers ?? []), ...ephemeral]) {
     for (const { secretRef, configMapRef } of container.envFrom ?? []) {
       secret(secretRef?.name);
       configMap(configMapRef?.name);
@@ -153,6 +166,7 @@ function references(stored: Stored): readonly string[] {
     configMap(volume.configMap?.name);
     const { claimName } = volume.persistentVolumeClaim ?? {};
     found.push(claimName && `/persistentvolumeclaims/${claimName}`);
+    if (volume.ephemeral) found.push(`/persistentvolumeclaims/${stored.metadata.name}-${volume.name}`);
     for (const source of volume.projected?.sources ?? []) {
       secret(source.secret?.name);
       configMap(source.configMap?.name);

@@ -1,6 +1,8 @@
 /** What the API server does to pods beyond what it does to any object: defaults, rules of change, and deletion with grace. */
+
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { type JsonObject, jsonEqual } from "../../src/base/json-equal.ts";
+import { restartsAfter } from "../../src/domain/pod/restart-policy.ts";
 import { computeQosClass } from "../../src/domain/resources/qos-class.ts";
 import { invalid } from "./refusal.ts";
 import type { Draft, Stored } from "./stored.ts";
@@ -94,11 +96,25 @@ export function checkPod(draft: Draft): void {
 /** What of the spec may change by which door; all else must stay. */
 export function checkPodChange(before: Stored, after: Draft, subresource: string | undefined): void {
   const what = `Pod ${JSON.stringify(before.metadata.name)}`;
+  if (subresource === "status") checkStates(what, asPod(before), asPod(after));
   const strip = subresource === "resize" ? withoutResources : withoutMutable;
   const [old, fresh] = [asPod(before).spec, asPod(after).spec] as readonly PodSpec[];
   if (old === undefined || fresh === undefined || jsonEqual(strip(old), strip(fresh))) return;
   const allowed = "spec.containers[*].image, spec.activeDeadlineSeconds, spec.tolerations";
   throw invalid(what, `spec: Forbidden: pod updates may not change fields other than ${allowed}`);
+}
+
+/** Nobody comes back from an end after which its container is not run again. */
+function checkStates(what: string, before: Pod, after: Pod): void {
+  const now = new Map((after.status?.containerStatuses ?? []).map((status) => [status.name, status]));
+  for (const [index, { name, state }] of (before.status?.containerStatuses ?? []).entries()) {
+    const container = before.spec?.containers.find((one) => one.name === name);
+    const next = now.get(name);
+    if (state?.terminated === undefined || container === undefined || next === undefined) continue;
+    if (next.state?.terminated !== undefined || restartsAfter(before, container, state.terminated.exitCode)) continue;
+    const field = `status.containerStatuses[${index}].state`;
+    throw invalid(what, `${field}: Forbidden: may not be transitioned to non-terminated state`);
+  }
 }
 
 const withoutImage = ({ image: _image, ...container }: Container) => container;

@@ -30,6 +30,7 @@ export class Questions {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #tokens = new Map<string, IssuedToken>();
+  tokenSecondsMax = Number.POSITIVE_INFINITY;
 
   constructor(store: Store, writes: Writes, clock: Clock, random: Random) {
     this.#store = store;
@@ -49,12 +50,13 @@ export class Questions {
     const request = question as TokenRequest;
     this.#writes.find(kindOf(serviceAccounts), namespace, name, undefined);
     if (who.kind === "node") this.#checkTokenOwner(who.name, namespace, name, request);
-    const seconds = request.spec?.expirationSeconds ?? TOKEN_SECONDS;
-    if (seconds < TOKEN_SECONDS_MIN)
+    const asked = request.spec?.expirationSeconds ?? TOKEN_SECONDS;
+    if (asked < TOKEN_SECONDS_MIN)
       throw invalid(
         `TokenRequest "${name}"`,
         "spec.expirationSeconds: Invalid value: may not specify a duration less than 10 minutes",
       );
+    const seconds = Math.min(asked, this.tokenSecondsMax);
     const endWallMs = this.#clock.wallMs() + seconds * 1000;
     const username = `system:serviceaccount:${namespace}:${name}`;
     const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -65,7 +67,8 @@ export class Questions {
     ].join(".");
     const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
     this.#tokens.set(token, { username, groups, endWallMs });
-    return { ...request, status: { token, expirationTimestamp: timestamp(endWallMs) } };
+    const spec = { ...request.spec, expirationSeconds: seconds };
+    return { ...request, spec, status: { token, expirationTimestamp: timestamp(endWallMs) } };
   }
 
   /** A node asks for tokens of its own pods only. */

@@ -18,7 +18,9 @@ export function nameFor(metadata: ObjectMeta | undefined, random: Random): strin
 
 export function checkObject(kind: Kind, draft: Draft, name: string): void {
   const what = `${kind.resource.kind} ${JSON.stringify(name)}`;
-  if (!SUBDOMAIN.test(name) || name.length > 253)
+  // A request for a certificate may be named by anything that fits into a path.
+  const isFree = kind.key === "certificates.k8s.io/certificatesigningrequests";
+  if (!(isFree ? /^[^/%]+$/ : SUBDOMAIN).test(name) || name.length > 253)
     throw invalid(
       what,
       `metadata.name: Invalid value: ${JSON.stringify(name)}: a lowercase RFC 1123 subdomain is needed`,

@@ -20,6 +20,7 @@ interface Watch {
   readonly selector: Selector;
   readonly sink: StreamSink<WatchEvent<Stored>>;
   readonly who: string;
+  readonly openedMs: number;
 }
 
 export class Watches {
@@ -38,10 +39,16 @@ export class Watches {
     return [...this.#buckets.values()].reduce((sum, bucket) => sum + bucket.size, 0);
   }
 
+  /** Since when somebody is told of the objects of a node; undefined: nobody is. */
+  openSinceMs(kind: Kind, nodeName: string): number | undefined {
+    const opened = [...(this.#buckets.get(`${kind.key} node ${nodeName}`) ?? [])].map(({ openedMs }) => openedMs);
+    return opened.length === 0 ? undefined : Math.min(...opened);
+  }
+
   /** Throws the refusal that the real server sends; answers with how to close the watch. */
   open(store: Store, kind: Kind, selector: Selector, start: WatchStart, sink: Watch["sink"], who: string): () => void {
     for (const event of firstEvents(store, kind, selector, start)) sink.send(event);
-    const watch: Watch = { selector, sink, who };
+    const watch: Watch = { selector, sink, who, openedMs: this.#clock.monotonicMs() };
     const bucket = bucketOf(kind, selector);
     const watches = this.#buckets.get(bucket) ?? new Set();
     this.#buckets.set(bucket, watches.add(watch));

@@ -125,8 +125,7 @@ export class Writes {
   #write(kind: Kind, current: Stored, draft: Draft, subresource: string | undefined, who: Identity): Stored {
     const next = throughDoor(kind, current, draft, subresource);
     checkObject(kind, next, next.metadata.name);
-    if (kind.key === "/pods" && subresource !== "status" && subresource !== "ephemeralcontainers")
-      checkPodChange(current, next, subresource);
+    if (kind.key === "/pods" && subresource !== "ephemeralcontainers") checkPodChange(current, next, subresource);
     admitWrite(this.#store, who, kind, current, next, subresource);
     if (jsonEqual(next, current)) return current;
     const isSpecChanged = kind.countsGenerations && !jsonEqual(next.spec, current.spec);

@@ -3,7 +3,7 @@ import type { ExecResult } from "../../src/ports/runtime.ts";
 import type { Containers } from "./containers.ts";
 import { type NodeState, refuse } from "./node-state.ts";
 import { Process } from "./process.ts";
-import type { ContainerRecord } from "./records.ts";
+import type { CommandRun, ContainerRecord } from "./records.ts";
 
 const STREAMING_SERVER = "http://127.0.0.1:41000";
 
@@ -25,6 +25,8 @@ export class Commands {
     const record = this.#running("ExecSync", id);
     const behaviour = this.#containers.behaviourOf(record, command);
     if (behaviour.cannotStart !== undefined) throw refuse("ExecSync", "unknown", behaviour.cannotStart);
+    const run: CommandRun = { argv: command, begunWallNs: this.#state.wallNs() };
+    record.commands.push(run);
     const outputs: Record<"stdout" | "stderr", Uint8Array[]> = { stdout: [], stderr: [] };
     return new Promise((resolve, reject) => {
       const settle = (act: () => void) => {
@@ -41,7 +43,10 @@ export class Commands {
         memoryLimitBytes: () => record.resources?.memoryLimitBytes,
         onOutput: (stream, bytes) => void outputs[stream].push(bytes),
         onEnd: ({ code }) =>
-          settle(() => resolve({ stdout: joined(outputs.stdout), stderr: joined(outputs.stderr), exitCode: code })),
+          settle(() => {
+            run.ended = { wallNs: this.#state.wallNs(), exitCode: code };
+            resolve({ stdout: joined(outputs.stdout), stderr: joined(outputs.stderr), exitCode: code });
+          }),
       });
       const kill = (error: unknown) => {
         settle(() => reject(error));

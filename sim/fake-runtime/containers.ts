@@ -7,7 +7,15 @@ import type {
   ContainerStatus,
 } from "../../src/domain/runtime/container.ts";
 import type { LinuxResources } from "../../src/domain/runtime/resources.ts";
-import { type Behaviour, parseScript, SERVER } from "./behaviour.ts";
+import {
+  type Behaviour,
+  HEALTH_COMMAND,
+  type Health,
+  healthAt,
+  healthCommand,
+  parseScript,
+  SERVER,
+} from "./behaviour.ts";
 import type { ImageStore } from "./image-store.ts";
 import { ContainerLog, NO_LOGS } from "./logs.ts";
 import { type NodeState, refuse } from "./node-state.ts";
@@ -40,11 +48,12 @@ export class Containers {
       this.#state.containerNames.release(name);
       throw refuse(operation, "notFound", `no image ${config.image.image}`);
     }
-    const { createContainerMs } = this.#state.durations;
+    const { durations, deaths } = this.#state;
+    const { createContainerMs } = durations;
     if (createContainerMs > 0) {
       await sleep(this.#state.options.clock, createContainerMs, NEVER);
       // A create that nobody waits for may still be done, or leave nothing but its name, which stays taken.
-      if (this.#state.isDead || (signal.aborted && this.#state.options.random.fraction() < 0.5))
+      if (this.#state.deaths > deaths || (signal.aborted && this.#state.options.random.fraction() < 0.5))
         throw refuse(operation, "cancelled", "the caller has left");
     }
     this.#state.containers.set(id, {
@@ -62,12 +71,15 @@ export class Containers {
       annotations: config.annotations ?? {},
       starting: false,
       startedWallNs: undefined,
+      startedMonotonicMs: 0,
       finishedWallNs: undefined,
       exitCode: 0,
       reason: "",
       message: "",
       process: undefined,
       log: undefined,
+      commands: [],
+      stops: [],
       waiters: new Set(),
     });
     this.#state.tell("created", id, sandbox);
@@ -82,13 +94,14 @@ export class Containers {
       throw refuse(operation, "unknown", `container ${id} is ${record.starting ? "starting" : record.state}`);
     if (sandbox?.state !== "ready") throw refuse(operation, "unknown", `sandbox of ${id} is not running`);
     const behaviour = this.behaviourOf(record, [...(record.config.command ?? []), ...(record.config.args ?? [])]);
-    const startMs = this.#state.durations.startContainerMs + (behaviour.startMs ?? 0);
+    const { durations, deaths } = this.#state;
+    const startMs = durations.startContainerMs + (behaviour.startMs ?? 0);
     if (startMs > 0) {
       record.starting = true;
       // Goes on also when the caller has left: this is how a container runs that nobody knows of.
       await sleep(this.#state.options.clock, startMs, NEVER);
       record.starting = false;
-      if (this.#state.isDead || record.state !== "created" || !this.#state.containers.has(id))
+      if (this.#state.deaths > deaths || record.state !== "created" || !this.#state.containers.has(id))
         throw refuse(operation, "unknown", `the start of ${id} was cut short`);
     }
     if (behaviour.cannotStart !== undefined) {
@@ -103,6 +116,7 @@ export class Containers {
     const { clock, logs = NO_LOGS, processes } = this.#state.options;
     record.state = "running";
     record.startedWallNs = this.#state.wallNs();
+    record.startedMonotonicMs = this.#state.options.clock.monotonicMs();
     const log = record.logPath === "" ? undefined : new ContainerLog(logs, record.logPath);
     record.log = log;
     const pid = this.#state.newPid();
@@ -117,14 +131,32 @@ export class Containers {
       onEnd: (end) => {
         processes?.ended(pid);
         // A dead runtime does not see how it ended.
-        if (!this.#state.isDead) this.ended(record, end);
+        if (!this.#state.isDead && record.overlooked !== true) this.ended(record, end);
       },
     });
     this.#state.tell("started", record.id, sandbox);
   }
 
+  /** Somebody starts one that has ended once more. */
+  revive(record: ContainerRecord): void {
+    const sandbox = this.#state.sandboxes.get(record.sandboxId);
+    if (record.state !== "exited" || sandbox?.state !== "ready") return;
+    record.revived = true;
+    this.#run(record, sandbox, SERVER);
+  }
+
+  /** What its own process answers to whoever asks how it is; undefined: nobody listens. */
+  healthOf(record: ContainerRecord): Health | undefined {
+    if (record.state !== "running") return undefined;
+    const { config } = record;
+    const own = this.behaviourOf(record, [...(config.command ?? []), ...(config.args ?? [])]);
+    return healthAt(own, this.#state.options.clock.monotonicMs() - record.startedMonotonicMs);
+  }
+
   /** What a command does: its script, the world's table, or a server that ends when asked to. */
-  behaviourOf({ config, sandboxId }: ContainerRecord, argv: readonly string[]): Behaviour {
+  behaviourOf(record: ContainerRecord, argv: readonly string[]): Behaviour {
+    const { config, sandboxId } = record;
+    if (argv[0] === HEALTH_COMMAND[0]) return healthCommand(this.healthOf(record));
     const sandbox = this.#state.sandboxes.get(sandboxId);
     const known = sandbox && this.#state.options.behaviourOf?.(argv, config, sandbox.config);
     return parseScript(argv) ?? known ?? SERVER;
@@ -144,13 +176,16 @@ export class Containers {
   /** The runtime is back: what ended without it is seen now, but not how. */
   recover(): void {
     for (const record of this.#state.containers.values()) {
-      if (record.state === "running" && record.process?.end !== undefined) this.#finish(record, LOST_CODE, "Unknown");
+      const hasEnded = record.state === "running" && record.process?.end !== undefined;
+      if (hasEnded && record.overlooked !== true) this.#finish(record, LOST_CODE, "Unknown");
     }
   }
 
   async stop(record: ContainerRecord, graceSeconds: number, signal: AbortSignal): Promise<void> {
     if (record.state !== "running" && record.state !== "unknown") return;
+    record.stops.push(graceSeconds);
     const { process } = record;
+    if (record.overlooked === true) return process?.signal("SIGKILL");
     if (process === undefined || process.end !== undefined) {
       this.#finish(record, LOST_CODE, "Unknown");
       return;
@@ -164,6 +199,7 @@ export class Containers {
   }
 
   async remove(record: ContainerRecord, signal: AbortSignal): Promise<void> {
+    if (record.starting) throw refuse("RemoveContainer", "unknown", "container is in starting state, can't be removed");
     await this.stop(record, 0, signal);
     if (!this.#state.containers.delete(record.id)) return;
     const sandbox = this.#state.sandboxes.get(record.sandboxId);

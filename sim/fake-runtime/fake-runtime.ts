@@ -5,6 +5,7 @@
 import type { Images } from "../../src/ports/images.ts";
 import type { Runtime } from "../../src/ports/runtime.ts";
 import type { Life } from "../port-calls.ts";
+import type { Health } from "./behaviour.ts";
 import { RuntimeCaller } from "./caller.ts";
 import { type FakeRuntimeOptions, refuse } from "./node-state.ts";
 import { type RuntimeParts, runtimeParts } from "./parts.ts";
@@ -48,12 +49,23 @@ export class FakeRuntime {
     return this.#parts.state.ips;
   }
 
+  /** What the container answers at this moment to whoever asks how it is. */
+  healthOf(id: string): Health | undefined {
+    const record = this.#parts.state.containers.get(id);
+    return record === undefined ? undefined : this.#parts.containers.healthOf(record);
+  }
+
+  /** How often it has died. */
+  get deaths(): number {
+    return this.#parts.state.deaths;
+  }
+
   /** Images, durations, network and lost events: what a scenario sets. */
   get images(): RuntimeParts["images"] {
     return this.#parts.images;
   }
 
-  get knobs(): Pick<RuntimeParts["state"], "durations" | "network" | "events"> {
+  get knobs(): Pick<RuntimeParts["state"], "durations" | "network" | "events" | "userNamespaces"> {
     return this.#parts.state;
   }
 
@@ -98,10 +110,28 @@ export class FakeRuntime {
     this.#parts.state.containers.get(containerId)?.process?.exit({ code, oomKilled: false });
   }
 
+  /** Somebody starts a container that has ended once more, behind everyone's back. */
+  revive(containerId: string): void {
+    const record = this.#parts.state.containers.get(containerId);
+    if (record !== undefined) this.#parts.containers.revive(record);
+  }
+
+  /** Somebody removes a container that has ended. */
+  async discard(containerId: string): Promise<void> {
+    const record = this.#parts.state.containers.get(containerId);
+    if (record !== undefined) await this.#parts.containers.remove(record, new AbortController().signal);
+  }
+
   /** The runtime no longer knows what became of a container. */
   loseTrackOf(containerId: string): void {
     const record = this.#parts.state.containers.get(containerId);
     if (record?.state === "running") record.state = "unknown";
+  }
+
+  /** The runtime will not see the end of a container: stopped or not, it is listed as running until it is removed. */
+  overlook(containerId: string): void {
+    const record = this.#parts.state.containers.get(containerId);
+    if (record !== undefined) record.overlooked = true;
   }
 
   /** Power is lost: no process is left, nothing has an address, and the runtime starts anew. */

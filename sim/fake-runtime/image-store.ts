@@ -2,7 +2,7 @@
 import { sleep } from "../../src/concurrency/sleep.ts";
 import type { FilesystemUsage, Image, ImageSpec, RegistryCredentials } from "../../src/domain/runtime/image.ts";
 import { type NodeState, refuse } from "./node-state.ts";
-import { type FakeRegistry, type ImageName, parseImageName, type RegistryImage } from "./registry.ts";
+import { type FakeRegistry, fullName, type ImageName, parseImageName, type RegistryImage } from "./registry.ts";
 
 const IMAGE_ROOT = "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs";
 
@@ -17,6 +17,8 @@ export class ImageStore {
   readonly #state: NodeState;
   readonly #registry: FakeRegistry;
   readonly #images = new Map<string, StoredImage>();
+  /** What is being pulled, with whose credentials, and how often at once. */
+  readonly #pulling = new Map<string, number>();
 
   constructor(state: NodeState, registry: FakeRegistry) {
     this.#state = state;
@@ -42,19 +44,38 @@ export class ImageStore {
 
   async pull({ image }: ImageSpec, credentials: RegistryCredentials | undefined, signal: AbortSignal): Promise<string> {
     const name = parseImageName(image);
-    if (name === undefined) throw refuse("PullImage", "unknown", `${JSON.stringify(image)} is no image's name`);
+    if (name === undefined)
+      throw refuse("PullImage", "unknown", `failed to parse image reference ${JSON.stringify(image)}`);
     const found = this.#registry.find(name, credentials);
     switch (found.kind) {
       case "image":
-        if (found.pullMs > 0) await sleep(this.#state.options.clock, found.pullMs, signal);
+        await this.#fetch(`${fullName(name)} ${JSON.stringify(credentials ?? {})}`, found.pullMs, signal);
         this.#keep(name, found.image, false);
         return found.image.id;
       case "notFound":
-        throw refuse("PullImage", "notFound", `${image}: not found`);
       case "unauthorized":
-        throw refuse("PullImage", "unknown", `${image}: 401 Unauthorized`);
-      default:
-        throw refuse("PullImage", "unknown", `${image}: dial tcp: connection refused`);
+      case "unreachable": {
+        const full = JSON.stringify(fullName(name));
+        const detail = `failed to pull and unpack image ${full}: failed to resolve reference ${full}: ${found.why}`;
+        throw refuse("PullImage", found.kind === "notFound" ? "notFound" : "unknown", detail);
+      }
+    }
+  }
+
+  /** The truth, for checkers. */
+  get pulling(): ReadonlyMap<string, number> {
+    return this.#pulling;
+  }
+
+  async #fetch(what: string, pullMs: number, signal: AbortSignal): Promise<void> {
+    if (pullMs === 0) return;
+    this.#pulling.set(what, (this.#pulling.get(what) ?? 0) + 1);
+    try {
+      await sleep(this.#state.options.clock, pullMs, signal);
+    } finally {
+      const left = (this.#pulling.get(what) ?? 1) - 1;
+      if (left === 0) this.#pulling.delete(what);
+      else this.#pulling.set(what, left);
     }
   }
 

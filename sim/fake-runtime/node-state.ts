@@ -52,8 +52,12 @@ export class NodeState {
   readonly ips = new Set<string>();
   /** For the world: the network of pods fails, or is not there. */
   network: { readonly ready: boolean; readonly addError?: string } = { ready: true };
+  /** Whether its handlers can give a pod users of its own. */
+  userNamespaces = true;
   durations: RuntimeDurations;
   isDead = false;
+  /** How often it has died: what was under way then is not gone on with. */
+  deaths = 0;
   #pid = 1000;
   #lastMs = 0;
   #withinMs = 0n;

@@ -35,7 +35,9 @@ export class Process {
     this.#later(0, () => this.#write());
     if (behaviour.tickEveryMs !== undefined) this.#tick(behaviour.tickEveryMs);
     const { exit } = behaviour;
-    if (exit !== undefined) this.#later(exit.afterMs, () => this.#finish({ code: exit.code, oomKilled: false }));
+    const isWell = this.startedMonotonicMs >= (exit?.wellFromMs ?? Number.POSITIVE_INFINITY);
+    if (exit !== undefined)
+      this.#later(exit.afterMs, () => this.#finish({ code: isWell ? 0 : exit.code, oomKilled: false }));
     this.checkMemory();
   }
 

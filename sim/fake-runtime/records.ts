@@ -17,6 +17,12 @@ export interface SandboxRecord {
   process: Process | undefined;
 }
 
+export interface CommandRun {
+  readonly argv: readonly string[];
+  readonly begunWallNs: bigint;
+  ended?: { readonly wallNs: bigint; readonly exitCode: number };
+}
+
 export interface ContainerRecord {
   readonly id: string;
   /** With pod and attempt: taken while the container is there. */
@@ -34,12 +40,22 @@ export interface ContainerRecord {
   /** A start is under way: nobody else may start it. */
   starting: boolean;
   startedWallNs: bigint | undefined;
+  /** Whatever becomes of the calendar. */
+  startedMonotonicMs: number;
   finishedWallNs: bigint | undefined;
   exitCode: number;
   reason: string;
   message: string;
   process: Process | undefined;
   log: ContainerLog | undefined;
+  /** What was run in it beside its own process, and how that ended; for those who look at the world from outside. */
+  readonly commands: CommandRun[];
+  /** How long it was given, each time it was asked to end while it ran; 0: killed at once. */
+  readonly stops: number[];
+  /** Somebody who is not the agent has started it again. */
+  revived?: true;
+  /** The runtime will never see its end, and says that it runs until it is removed. */
+  overlooked?: true;
   /** Told when it has ended. */
   readonly waiters: Set<() => void>;
 }

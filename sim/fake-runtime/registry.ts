@@ -13,7 +13,8 @@ export interface RegistryImage {
 
 export type Finding =
   | { readonly kind: "image"; readonly image: RegistryImage; readonly pullMs: number }
-  | { readonly kind: "notFound" | "unauthorized" | "unreachable" };
+  /** In containerd's words. */
+  | { readonly kind: "notFound" | "unauthorized" | "unreachable"; readonly why: string };
 
 /** An image's name in parts; undefined where it is none. */
 export interface ImageName {
@@ -40,10 +41,10 @@ export function parseImageName(text: string): ImageName | undefined {
 
 export class FakeRegistry {
   readonly #tags = new Map<string, RegistryImage>();
-  readonly #guards = new Map<string, { readonly username: string; readonly password: string }>();
+  readonly #guards = new Map<string, Guard[]>();
   readonly #away = new Set<string>();
   /** For the world: how long a pull takes. */
-  pullMs: (name: ImageName) => number = () => 0;
+  pullMs: (name: ImageName, image: RegistryImage) => number = () => 0;
 
   /** Puts an image there, under `host/path:tag`. */
   add(text: string, image: Partial<RegistryImage> = {}): RegistryImage {
@@ -55,8 +56,14 @@ export class FakeRegistry {
     return added;
   }
 
-  guard(host: string, username: string, password: string): void {
-    this.#guards.set(host, { username, password });
+  /** Only who logs in may pull what is below the place, a host or a host with a path. Called again, another may too. */
+  guard(place: string, username: string, password: string): void {
+    this.#guards.set(place, [...(this.#guards.get(place) ?? []), { username, password }]);
+  }
+
+  /** Pulls take as long as their bytes take. */
+  setBytesPerSecond(bytes: number): void {
+    this.pullMs = (_name, { sizeBytes }) => (Number(sizeBytes) * 1_000) / bytes;
   }
 
   /** The registry of this host does not answer, or does again. */
@@ -69,21 +76,46 @@ export class FakeRegistry {
     const { host, path, tag, digest } = name;
     const prefix = `${host}/`;
     const isKnown = [...this.#tags.keys()].some((key) => key.startsWith(prefix));
-    if (this.#away.has(host) || !isKnown) return { kind: "unreachable" };
-    const guard = this.#guards.get(host);
-    if (guard !== undefined && !opens(guard, credentials)) return { kind: "unauthorized" };
+    const address = `https://${host}/v2/${path}/manifests/${digest ?? tag}`;
+    if (this.#away.has(host) || !isKnown) {
+      const [bare = host] = host.split(":");
+      const why = this.#away.has(host) ? "connect: connection refused" : `lookup ${bare}: no such host`;
+      return { kind: "unreachable", why: `failed to do request: Head "${address}": dial tcp: ${why}` };
+    }
+    const guards = this.#guardsOf(`${host}/${path}`);
+    if (guards.length > 0 && !guards.some((guard) => opens(guard, credentials))) {
+      const why =
+        credentials === undefined
+          ? "pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials"
+          : `unexpected status from HEAD request to ${address}: 401 Unauthorized`;
+      return { kind: "unauthorized", why };
+    }
     const image =
       digest === undefined
         ? this.#tags.get(`${host}/${path}:${tag}`)
         : [...this.#tags].find(([key, found]) => key.startsWith(`${host}/${path}:`) && found.digest === digest)?.[1];
-    return image === undefined ? { kind: "notFound" } : { kind: "image", image, pullMs: this.pullMs(name) };
+    if (image !== undefined) return { kind: "image", image, pullMs: this.pullMs(name, image) };
+    return { kind: "notFound", why: `${fullName(name)}: not found` };
+  }
+
+  /** Of the longest place that holds it. */
+  #guardsOf(repository: string): readonly Guard[] {
+    const places = [...this.#guards.keys()].filter((place) => `${repository}/`.startsWith(`${place}/`));
+    const longest = places.sort((a, b) => b.length - a.length)[0];
+    return longest === undefined ? [] : (this.#guards.get(longest) ?? []);
   }
 }
 
-function opens(
-  { username, password }: { readonly username: string; readonly password: string },
-  credentials: RegistryCredentials | undefined,
-): boolean {
+interface Guard {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** As a registry is asked for it. */
+export const fullName = ({ host, path, tag, digest }: ImageName): string =>
+  `${host}/${path}${digest === undefined ? `:${tag}` : `@${digest}`}`;
+
+function opens({ username, password }: Guard, credentials: RegistryCredentials | undefined): boolean {
   const { auth } = credentials ?? {};
   const [user = "", secret = ""] =
     auth === undefined

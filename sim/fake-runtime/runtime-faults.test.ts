@@ -109,6 +109,20 @@ test("a container that the runtime has lost track of is unknown, and can be stop
   assert.equal(world.containers.get(id)?.state, "exited");
 });
 
+test("a container whose end the runtime overlooks runs by its word, however often it is stopped, until it is removed", async () => {
+  const { runtime, world, during } = begin();
+  const sandbox = await during(runtime.runSandbox(POD, "", forever));
+  const id = await during(runtime.createContainer(sandbox, container({}), POD, forever));
+  await during(runtime.startContainer(id, forever));
+  world.overlook(id);
+  for (let stop = 0; stop < 2; stop += 1) await during(runtime.stopContainer(id, 1, forever));
+  world.restart();
+  assert.equal(world.containers.get(id)?.state, "running");
+  assert.notEqual(world.containers.get(id)?.process?.end, undefined);
+  await during(runtime.removeContainer(id, forever));
+  assert.equal(world.containers.has(id), false);
+});
+
 test("a pod network that fails gives no sandbox and takes no address", async () => {
   const { runtime, world, during } = begin();
   world.knobs.network = { ready: false, addError: "no addresses left" };

@@ -39,14 +39,14 @@ function selfPort(caller: RuntimeCaller): RuntimeSelf {
   };
 }
 
-function runtimeStatus({ network }: NodeState, verbose: boolean): RuntimeStatus {
+function runtimeStatus({ network, userNamespaces }: NodeState, verbose: boolean): RuntimeStatus {
   const unready = { reason: "NetworkPluginNotReady", message: "cni plugin not initialized" };
   return {
     conditions: [
       { type: "RuntimeReady", status: true, reason: "", message: "" },
       { type: "NetworkReady", status: network.ready, ...(network.ready ? { reason: "", message: "" } : unready) },
     ],
-    handlers: HANDLERS.map((name) => ({ name, recursiveReadonlyMounts: true, userNamespaces: true })),
+    handlers: HANDLERS.map((name) => ({ name, recursiveReadonlyMounts: true, userNamespaces })),
     supplementalGroupsPolicy: true,
     userNamespacesHostNetwork: false,
     info: verbose ? { config: "{}" } : {},

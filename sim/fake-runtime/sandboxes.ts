@@ -31,10 +31,12 @@ export class Sandboxes {
       return refuse(operation, "unknown", detail);
     };
     if (!HANDLERS.includes(runtimeHandler)) throw fail(`no runtime for "${runtimeHandler}" is configured`);
-    const { runSandboxMs } = this.#state.durations;
+    const { durations, deaths } = this.#state;
+    const { runSandboxMs } = durations;
     if (runSandboxMs > 0) {
       await sleep(this.#state.options.clock, runSandboxMs, NEVER);
-      if (this.#state.isDead || signal.aborted) this.#cutShort(id, config, runtimeHandler);
+      const hasDied = this.#state.deaths > deaths;
+      if (hasDied || signal.aborted) this.#cutShort(id, config, runtimeHandler, hasDied);
     }
     const { addError } = this.#state.network;
     const isOnNodeNetwork = config.security?.namespaces?.network === "node";
@@ -45,8 +47,8 @@ export class Sandboxes {
   }
 
   /** As for containers: done all the same, or nothing but the name is left; or a sandbox that never began, of a time nobody knows. */
-  #cutShort(id: string, config: SandboxConfig, runtimeHandler: string): void {
-    const luck = this.#state.isDead ? 0 : this.#state.options.random.fraction();
+  #cutShort(id: string, config: SandboxConfig, runtimeHandler: string, hasDied: boolean): void {
+    const luck = hasDied ? 0 : this.#state.options.random.fraction();
     if (luck >= 0.6) return;
     if (luck >= 0.3) {
       const name = sandboxName(config.metadata);

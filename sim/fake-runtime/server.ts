@@ -30,6 +30,7 @@ export class Server {
   kill(): void {
     this.#state.say("the runtime dies");
     this.#state.isDead = true;
+    this.#state.deaths += 1;
     this.#isPaused = false;
     for (const work of this.#work) work.stop(unavailable(work.operation));
     this.#work.clear();

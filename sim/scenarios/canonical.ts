@@ -1,107 +1,31 @@
 /** The ten canonical scenarios: what every kubelet must survive. Small on purpose: bugs show in small worlds. */
-import type { Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
-import { type Behaviour, scripted } from "../fake-runtime/behaviour.ts";
-import type { Scenario, Stage } from "./scenario.ts";
+import type { Behaviour } from "../fake-runtime/behaviour.ts";
+import { app, exits, manifestOf, pod, SERVER } from "../workload/pod.ts";
+import { all, endedWith, isGone, isRunning, mirrorIs, startsAre, staticRuns } from "./ends.ts";
+import type { Scenario } from "./scenario.ts";
 
-const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
-const exits = (afterMs: number, code: number): Behaviour => ({ exit: { afterMs, code }, ...server });
-
-function pod(name: string, behaviour: Behaviour, spec: Partial<PodSpec> = {}): Pod {
-  return {
-    apiVersion: "v1",
-    kind: "Pod",
-    metadata: { name, namespace: "default" },
-    spec: {
-      nodeName: "n1",
-      terminationGracePeriodSeconds: 5,
-      automountServiceAccountToken: false,
-      containers: [
-        { name: "app", image: "busybox", imagePullPolicy: "IfNotPresent", command: [...scripted(behaviour)] },
-      ],
-      ...spec,
-    },
-  };
-}
-
-const manifest = (behaviour: Behaviour): Pod => {
-  const { nodeName: _, ...spec } = pod("static", behaviour).spec ?? { containers: [] };
-  return { apiVersion: "v1", kind: "Pod", metadata: { name: "static", namespace: "default" }, spec };
-};
-
-const isRunning =
-  (name: string) =>
-  ({ pod: find }: Stage) => {
-    const status = find(name)?.status;
-    const ready = status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True");
-    return status?.phase === "Running" && ready === true
-      ? []
-      : [`${name} is ${status?.phase ?? "gone"}, ready ${ready}`];
-  };
-
-const isGone =
-  (name: string) =>
-  ({ pod: find, node }: Stage) => {
-    const left = [...node.runtime.sandboxes.values()].filter(({ config }) => config.metadata.name === name).length;
-    const object = find(name) === undefined ? [] : [`${name} is still there, ${find(name)?.status?.phase}`];
-    return [...object, ...(left > 0 ? [`${left} sandboxes of ${name} are left`] : [])];
-  };
-
-const endedWith =
-  (name: string, phase: string, exitCode: number) =>
-  ({ pod: find }: Stage) => {
-    const status = find(name)?.status;
-    const code = status?.containerStatuses?.[0]?.state?.terminated?.exitCode;
-    return status?.phase === phase && code === exitCode
-      ? []
-      : [`${name} is ${status?.phase} with ${code}, not ${phase} with ${exitCode}`];
-  };
-
-const all =
-  (...checks: readonly ((stage: Stage) => readonly string[])[]) =>
-  (stage: Stage) =>
-    checks.flatMap((check) => check(stage));
-
-const startsAre =
-  (name: string, starts: number) =>
-  ({ pod: find, oracle }: Stage) => {
-    const seen = oracle.starts(find(name)?.metadata?.uid ?? "");
-    return seen === starts ? [] : [`${name} was started ${seen} times, not ${starts}`];
-  };
-
-const mirrorIs =
-  (present: boolean) =>
-  ({ pod: find }: Stage) =>
-    (find("static-n1") !== undefined) === present ? [] : [`the mirror is ${present ? "missing" : "still there"}`];
-
-const staticRuns =
-  (runs: boolean) =>
-  ({ node }: Stage) => {
-    const running = [...node.runtime.sandboxes.values()].filter(
-      ({ config, state }) => state === "ready" && config.metadata.name === "static-n1",
-    );
-    return running.length === (runs ? 1 : 0) ? [] : [`${running.length} static sandboxes are ready`];
-  };
+const manifest = (behaviour: Behaviour) => manifestOf(pod("static", app(behaviour)));
 
 export const canonical: readonly Scenario[] = [
   {
     name: "start",
     steps: [
-      [3_000, ({ create }) => void create(pod("a", server))],
-      [3_001, ({ create }) => void create(pod("done", exits(1_000, 0), { restartPolicy: "Never" }))],
+      [3_000, ({ create }) => void create(pod("a"))],
+      [3_001, ({ create }) => void create(pod("done", { ...app(exits(1_000, 0)), restartPolicy: "Never" }))],
     ],
     lastsMs: 40_000,
     wrong: all(isRunning("a"), endedWith("done", "Succeeded", 0)),
   },
   {
     name: "restart",
-    steps: [[3_000, ({ create }) => void create(pod("a", exits(8_000, 1)))]],
+    steps: [[3_000, ({ create }) => void create(pod("a", app(exits(8_000, 1))))]],
     lastsMs: 60_000,
     wrong: ({ pod: find }) =>
       (find("a")?.status?.containerStatuses?.[0]?.restartCount ?? 0) >= 2 ? [] : ["it was not restarted"],
   },
   {
     name: "crash loop",
-    steps: [[3_000, ({ create }) => void create(pod("a", exits(100, 3)))]],
+    steps: [[3_000, ({ create }) => void create(pod("a", app(exits(100, 3))))]],
     lastsMs: 70_000,
     wrong: ({ pod: find }) => {
       const status = find("a")?.status?.containerStatuses?.[0];
@@ -114,8 +38,8 @@ export const canonical: readonly Scenario[] = [
   {
     name: "delete",
     steps: [
-      [3_000, ({ create }) => void create(pod("a", server))],
-      [3_002, ({ create }) => void create(pod("stubborn", {}))],
+      [3_000, ({ create }) => void create(pod("a"))],
+      [3_002, ({ create }) => void create(pod("stubborn", app({})))],
       [6_000, ({ remove }) => remove("a")],
       [6_001, ({ remove }) => remove("stubborn")],
     ],
@@ -125,9 +49,9 @@ export const canonical: readonly Scenario[] = [
   {
     name: "force delete",
     steps: [
-      [3_000, ({ create }) => void create(pod("a", server))],
+      [3_000, ({ create }) => void create(pod("a"))],
       [6_000, ({ remove }) => remove("a", 0)],
-      [6_001, ({ create }) => void create(pod("a", server))],
+      [6_001, ({ create }) => void create(pod("a"))],
     ],
     lastsMs: 90_000,
     wrong: isRunning("a"),
@@ -135,9 +59,9 @@ export const canonical: readonly Scenario[] = [
   {
     name: "static edit",
     steps: [
-      [2_000, ({ writeManifest }) => writeManifest("a.json", manifest(server))],
-      [6_000, ({ writeManifest }) => writeManifest("a.json", manifest({ ...server, stdout: "two" }))],
-      [9_000, ({ writeManifest }) => writeManifest("a.json", manifest({ ...server, stdout: "three" }))],
+      [2_000, ({ writeManifest }) => writeManifest("a.json", manifest(SERVER))],
+      [6_000, ({ writeManifest }) => writeManifest("a.json", manifest({ ...SERVER, stdout: "two" }))],
+      [9_000, ({ writeManifest }) => writeManifest("a.json", manifest({ ...SERVER, stdout: "three" }))],
     ],
     lastsMs: 120_000,
     wrong: all(staticRuns(true), mirrorIs(true)),
@@ -145,7 +69,7 @@ export const canonical: readonly Scenario[] = [
   {
     name: "mirror",
     steps: [
-      [2_000, ({ writeManifest }) => writeManifest("a.json", manifest(server))],
+      [2_000, ({ writeManifest }) => writeManifest("a.json", manifest(SERVER))],
       [8_000, ({ remove }) => remove("static-n1", 0)],
       [30_000, ({ writeManifest }) => writeManifest("a.json", undefined)],
     ],
@@ -155,8 +79,8 @@ export const canonical: readonly Scenario[] = [
   {
     name: "agent restart",
     steps: [
-      [3_000, ({ create }) => void create(pod("a", server))],
-      [3_001, ({ create }) => void create(pod("once", exits(9_000, 0), { restartPolicy: "Never" }))],
+      [3_000, ({ create }) => void create(pod("a"))],
+      [3_001, ({ create }) => void create(pod("once", { ...app(exits(9_000, 0)), restartPolicy: "Never" }))],
       [8_000, ({ node }) => node.crash()],
       [14_000, ({ node, agent }) => (node.isRunning ? undefined : node.start(agent))],
     ],
@@ -166,9 +90,9 @@ export const canonical: readonly Scenario[] = [
   {
     name: "runtime restart",
     steps: [
-      [3_000, ({ create }) => void create(pod("a", server))],
+      [3_000, ({ create }) => void create(pod("a"))],
       [8_000, ({ node }) => node.runtime.kill()],
-      [8_500, ({ create }) => void create(pod("b", server))],
+      [8_500, ({ create }) => void create(pod("b"))],
       [14_000, ({ node }) => node.runtime.restart()],
     ],
     lastsMs: 90_000,
@@ -177,8 +101,8 @@ export const canonical: readonly Scenario[] = [
   {
     name: "API away",
     steps: [
-      [3_000, ({ create }) => void create(pod("a", server))],
-      [3_001, ({ create }) => void create(pod("once", exits(6_000, 4), { restartPolicy: "Never" }))],
+      [3_000, ({ create }) => void create(pod("a"))],
+      [3_001, ({ create }) => void create(pod("once", { ...app(exits(6_000, 4)), restartPolicy: "Never" }))],
       [6_000, ({ world }) => world.api.leave()],
       [40_000, ({ world }) => world.api.comeBack()],
     ],

@@ -17,16 +17,21 @@ export interface Enumeration {
   readonly failures: readonly Failure[];
 }
 
-/** `stride`: every so many calls; 1 is all of them. */
+/** `stride`: every so many calls, from the call `from` on; 1 is all of them. */
 export async function enumerateCrashPoints(
   scenario: Scenario,
-  { stride, agent, seed = 1 }: { readonly stride: number; readonly agent?: AgentFactory; readonly seed?: number },
+  {
+    stride,
+    from = 1,
+    agent,
+    seed = 1,
+  }: { readonly stride: number; readonly from?: number; readonly agent?: AgentFactory; readonly seed?: number },
 ): Promise<Enumeration> {
   const common = { seed, ...(agent === undefined ? {} : { agent }) };
   const { calls } = await play(scenario, common);
   const failures: Failure[] = [];
   let points = 0;
-  for (let call = 1; call <= calls; call += stride) {
+  for (let call = from; call <= calls; call += stride) {
     for (const effect of ["none", "done"] as const) {
       const outcome = await play(scenario, { ...common, crashAt: { call, effect } });
       points += 1;

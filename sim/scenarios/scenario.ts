@@ -1,6 +1,7 @@
 /** A scenario: what a user and the world do, when, and how things must stand in the end. Played with and without the agent's death at any call. */
-import type { Pod } from "../../src/api/gen/core-v1.ts";
+import type { Container, EphemeralContainer, Pod, ResourceRequirements } from "../../src/api/gen/core-v1.ts";
 import { pods } from "../../src/api/resources.ts";
+import type { ApiObject, Resource } from "../../src/ports/api-server.ts";
 import { ADMIN } from "../fake-api-server/identity.ts";
 import { kindOf } from "../fake-api-server/kinds.ts";
 import { kubelet, MANIFESTS } from "../kubelet.ts";
@@ -8,6 +9,8 @@ import { Oracle } from "../oracle.ts";
 import type { Fault, PortCall } from "../port-calls.ts";
 import type { AgentFactory, SimNode } from "../sim-node.ts";
 import { World } from "../world.ts";
+
+type Oversight = Pick<Stage, "world" | "oracle">;
 
 export interface Stage {
   readonly world: World;
@@ -17,13 +20,29 @@ export interface Stage {
   readonly create: (pod: Pod) => string;
   readonly pod: (name: string) => Pod | undefined;
   readonly remove: (name: string, graceSeconds?: number) => void;
+  /** Adds a container to a pod that is there, to look in with. */
+  readonly lookIn: (name: string, container: EphemeralContainer) => void;
+  /** Gives a pod that is there other resources to want, by container, or as a whole. */
+  readonly resize: (
+    name: string,
+    resources: Readonly<Record<string, ResourceRequirements>>,
+    whole?: ResourceRequirements,
+  ) => void;
+  /** Makes an object, or makes the one of its name be like this; answers with its UID. */
+  readonly put: <T extends ApiObject>(resource: Resource<T>, object: T) => string;
+  /** Takes an object away, if it is there. */
+  readonly drop: (resource: Resource<ApiObject>, name: string) => void;
   readonly writeManifest: (file: string, pod: Pod | undefined) => Promise<void>;
 }
 
 export interface Scenario {
   readonly name: string;
+  /** How the world is before the agent first starts. */
+  readonly before?: (stage: Stage) => void;
   readonly steps: readonly (readonly [atMs: number, act: (stage: Stage) => void | Promise<void>])[];
   readonly lastsMs: number;
+  /** What goes wrong by itself, beside the agent's death. */
+  readonly fault?: (call: PortCall, nowMs: number) => Fault | undefined;
   /** What is wrong in the end, each in a sentence. */
   readonly wrong: (stage: Stage) => readonly string[];
 }
@@ -41,8 +60,11 @@ export interface Outcome {
 export interface PlayOptions {
   readonly seed?: number;
   readonly agent?: AgentFactory;
-  /** The agent dies at this call of its first life, before or after the call's effect. */
-  readonly crashAt?: { readonly call: number; readonly effect: "none" | "done" };
+  /** The agent dies at this call of its first life, or at the first of its kind, before or after the call's effect. */
+  readonly crashAt?: {
+    readonly call: number | ((call: PortCall) => boolean);
+    readonly effect: "none" | "done";
+  };
 }
 
 const NODE = "n1";
@@ -56,13 +78,15 @@ export async function play(
   let calls = 0;
   let crashed = false;
   const plan = (call: PortCall): Fault | undefined => {
-    if (call.who !== NODE || call.life !== 1) return undefined;
+    if (call.who !== NODE || call.life !== 1) return scenario.fault?.(call, world.clock.monotonicMs());
     calls += 1;
-    if (calls !== crashAt?.call) return undefined;
+    const isPoint =
+      typeof crashAt?.call === "number" ? calls === crashAt.call : !crashed && crashAt?.call(call) === true;
+    if (crashAt === undefined || !isPoint) return scenario.fault?.(call, world.clock.monotonicMs());
     crashed = true;
     return { kind: "crash", effect: crashAt.effect };
   };
-  const world = new World({
+  const world: World = new World({
     seed,
     plan,
     // Every call takes a little, so that what happens meanwhile happens meanwhile.
@@ -72,6 +96,7 @@ export async function play(
   const node = world.addNode(NODE);
   node.runtime.images.load("busybox", {});
   const stage = makeStage(world, node, agent);
+  scenario.before?.(stage);
   node.start(agent);
   for (const [atMs, act] of scenario.steps) {
     await passUntil(stage, atMs);
@@ -93,7 +118,7 @@ export async function play(
 }
 
 /** Lets time pass event by event, with the oracle's eye on each. */
-async function passUntil({ world, oracle }: Stage, atMs: number): Promise<void> {
+export async function passUntil({ world, oracle }: Oversight, atMs: number): Promise<void> {
   for (;;) {
     await world.advance(0);
     oracle.check();
@@ -102,7 +127,7 @@ async function passUntil({ world, oracle }: Stage, atMs: number): Promise<void> 
   if (atMs > world.clock.monotonicMs()) await world.advance(atMs - world.clock.monotonicMs());
 }
 
-function makeStage(world: World, node: SimNode, agent: AgentFactory): Stage {
+export function makeStage(world: World, node: SimNode, agent: AgentFactory): Stage {
   const oracle = new Oracle(world, node);
   const { store, writes } = world.api;
   const find = (name: string) => store.get(POD_KIND, `default/${name}`) as unknown as Pod | undefined;
@@ -118,6 +143,42 @@ function makeStage(world: World, node: SimNode, agent: AgentFactory): Stage {
       if (graceSeconds === 0) oracle.forced.add(uid);
       const options = graceSeconds === undefined ? {} : { gracePeriodSeconds: graceSeconds };
       writes.delete(POD_KIND, { namespace: "default", name }, options, ADMIN);
+    },
+    lookIn(name, container) {
+      const before = find(name);
+      if (before === undefined) return;
+      const spec = { containers: [], ...before.spec, ephemeralContainers: [container] };
+      writes.update(POD_KIND, { ...before, spec }, "ephemeralcontainers", ADMIN);
+    },
+    resize(name, resources, whole) {
+      const before = find(name);
+      if (before?.spec === undefined) return;
+      const given = (container: Container): Container =>
+        Object.hasOwn(resources, container.name)
+          ? { ...container, resources: resources[container.name] ?? {} }
+          : container;
+      const { containers, initContainers } = before.spec;
+      const spec = {
+        ...before.spec,
+        containers: containers.map(given),
+        ...(initContainers && { initContainers: initContainers.map(given) }),
+        ...(whole && { resources: whole }),
+      };
+      writes.update(POD_KIND, { ...before, spec }, "resize", ADMIN);
+    },
+    put(resource, object) {
+      const kind = kindOf(resource);
+      const { namespace, name = "" } = object.metadata ?? {};
+      const before = store.get(kind, `${namespace ?? ""}/${name}`);
+      const stored =
+        before === undefined ? writes.create(kind, object, ADMIN) : writes.update(kind, object, undefined, ADMIN);
+      return stored.metadata.uid;
+    },
+    drop(resource, name) {
+      const kind = kindOf(resource);
+      const namespace = resource.namespaced ? "default" : "";
+      if (store.get(kind, `${namespace}/${name}`) === undefined) return;
+      writes.delete(kind, { name, ...(resource.namespaced ? { namespace } : {}) }, {}, ADMIN);
     },
     async writeManifest(file, pod) {
       const path = `${MANIFESTS}/${file}`;

@@ -1,10 +1,15 @@
 /** The loops of the node itself: its registration, status and lease, its cgroups, and how full it is. */
 
+import type { Node } from "../api/gen/core-v1.ts";
 import { parseIp } from "../base/ip-address.ts";
 import { formatQuantity, type Quantity, wholeQuantity } from "../base/quantity.ts";
 import { runOwnNode } from "../controllers/cluster-objects/own-node.ts";
+import { runReferencedObjects } from "../controllers/cluster-objects/referenced-objects.ts";
+import { runRuntimeClasses } from "../controllers/cluster-objects/runtime-classes.ts";
+import { runServices } from "../controllers/cluster-objects/services.ts";
 import { runPressure } from "../controllers/eviction/pressure.ts";
 import { runImageList } from "../controllers/images/image-list.ts";
+import { runCsiNode } from "../controllers/node/csi-node.ts";
 import { runLease } from "../controllers/node/lease.ts";
 import { runNodeStatus } from "../controllers/node/node-status.ts";
 import { givePodCidr, runPodCidr } from "../controllers/node/pod-cidr.ts";
@@ -13,7 +18,8 @@ import { SnapshotReader } from "../controllers/node/snapshot.ts";
 import { settleCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
 import type { Enforcement, NodeGroupSettings } from "../controllers/resources/node-groups.ts";
 import { ResourcesController } from "../controllers/resources/resources.ts";
-import type { NodeOptions } from "../domain/node/node-status.ts";
+import { initialNode } from "../domain/node/initial-node.ts";
+import { type NodeOptions, updatedNode } from "../domain/node/node-status.ts";
 import type { Threshold } from "../domain/node/pressure.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
 import { nodeAllocatable, type Reservations, type ThresholdValue } from "../domain/resources/node-allocatable.ts";
@@ -32,8 +38,11 @@ export function nodeLoops(wiring: Wiring): readonly Loop[] {
   ];
 }
 
+/** Of Kubernetes: from this one on a runtime must say which cgroup driver it uses. */
+const TOO_OLD_FOR = "1.37.0";
+
 /** The second stage begins here: the runtime has been ready once, and says which cgroup driver it uses. */
-async function learnCgroupDriver({ ports, options, cells }: Wiring, shutdown: AbortSignal): Promise<void> {
+async function learnCgroupDriver({ ports, options, cells, metrics }: Wiring, shutdown: AbortSignal): Promise<void> {
   const { runtimeHealth } = cells;
   const isReady = () => runtimeHealth.value.kind === "answered" && runtimeHealth.value.readiness !== "unseen";
   try {
@@ -41,6 +50,7 @@ async function learnCgroupDriver({ ports, options, cells }: Wiring, shutdown: Ab
     const parts = { ...ports, log: ports.logOf("resources") };
     for (;;) {
       const settled = await settleCgroupDriver(options.cgroups.driver, parts, shutdown);
+      if (settled.kind === "configured") metrics.runtime.losingSupport.set(1, TOO_OLD_FOR);
       if (settled.kind !== "noAnswer") {
         cells.cgroups.set(ports.cgroups(settled.driver));
         return;
@@ -84,12 +94,16 @@ function pressureParts({ ports, options, cells }: Wiring): Parameters<typeof run
 const isMeasured = (threshold: HardThreshold): threshold is HardThreshold & Threshold =>
   threshold.signal !== "containerfs.available" && threshold.signal !== "containerfs.inodesFree";
 
-const standaloneLoops = ({ ports, options }: Wiring): readonly Loop[] => [
+/** Without an API server there are no Services and no RuntimeClasses, and nothing else that a pod may name. */
+const standaloneLoops = ({ ports, options, cells }: Wiring): readonly Loop[] => [
+  async () => cells.services.set(new Map()),
+  async () => cells.runtimeClasses.set(new Map()),
+  (shutdown) => runReferencedObjects({ ...ports, ...cells, api: undefined }, shutdown),
   (shutdown) => givePodCidr(options.node.podCidr, { ...ports, log: ports.logOf("node") }, shutdown),
 ];
 
 function clusterLoops(
-  { ports, options, cells, events }: Wiring,
+  { ports, options, cells, events, metrics }: Wiring,
   api: NonNullable<Wiring["ports"]["api"]>,
 ): readonly Loop[] {
   const log = ports.logOf("node");
@@ -104,9 +118,22 @@ function clusterLoops(
   const common = { ...ports, ...cells, events, log, snapshots, options: node };
   return [
     (shutdown) => runOwnNode({ ...common, api: api.main, nodeName }, shutdown),
+    (shutdown) => runCsiNode({ ...common, api: api.main, nodeName }, shutdown),
+    (shutdown) => runServices({ ...ports, ...cells, api: api.main, log: ports.logOf("cluster-objects") }, shutdown),
+    (shutdown) =>
+      runRuntimeClasses({ ...ports, ...cells, api: api.main, log: ports.logOf("cluster-objects") }, shutdown),
+    (shutdown) => runReferencedObjects({ ...ports, ...cells, api: api.main }, shutdown),
     (shutdown) =>
       runRegistration(
-        { ...common, api: api.main, registerNode: options.node.register, registration: registrationOf(options) },
+        {
+          ...common,
+          api: api.main,
+          registerNode: options.node.register,
+          registration: registrationOf(options),
+          onAttempt: () => {
+            metrics.node.startup.attemptWallMs ??= ports.clock.wallMs();
+          },
+        },
         shutdown,
       ),
     (shutdown) =>
@@ -132,6 +159,29 @@ function clusterLoops(
       ),
     (shutdown) => runPodCidr(common, shutdown),
   ];
+}
+
+/** Our Node as the API server has it; while it has none, or there is no server, as we would write it, read once. */
+export function localNode({ ports, options, cells }: Wiring, shutdown: AbortSignal): () => Promise<Node> {
+  const node = nodeOptions(options);
+  const log = ports.logOf("node");
+  const reader = new SnapshotReader({ ...ports, ...cells, log, rootFolder: options.folders.root, options: node });
+  let unwritten: Promise<Node> | undefined;
+  const make = async () => updatedNode({}, await reader.read(undefined, shutdown), node).node;
+  return async () => {
+    const own = cells.ownNode.value;
+    if (own.kind === "present") return own.node;
+    unwritten ??= make();
+    return unwritten;
+  };
+}
+
+/** Our Node as it would first be written. */
+export function unwrittenNode({ ports, options, cells }: Wiring): (signal: AbortSignal) => Promise<Node> {
+  const node = nodeOptions(options);
+  const log = ports.logOf("node");
+  const reader = new SnapshotReader({ ...ports, ...cells, log, rootFolder: options.folders.root, options: node });
+  return async (signal) => initialNode(registrationOf(options), await reader.read(undefined, signal), node).node;
 }
 
 const registrationOf = ({ node }: CompiledOptions) => ({

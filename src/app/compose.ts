@@ -3,10 +3,14 @@
  * first, each with its one writer, then the loops. What needs no runtime starts at once; what does starts when the runtime has first
  * said that it is ready, so a kubelet started before its runtime waits and then carries on by itself.
  */
+import type { Service } from "../api/gen/core-v1.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { LatestTable } from "../concurrency/latest-table.ts";
+import { readCheckpoints, writeCheckpoints } from "../controllers/checkpoints/resize-checkpoints.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
 import { logEventSink } from "../controllers/events/log-sink.ts";
+import { Narrator, tellBoth } from "../controllers/explain/narrator.ts";
+import { watchTroubles } from "../controllers/explain/watch-troubles.ts";
 import { createJournal } from "../controllers/journal/journal.ts";
 import { Observer } from "../controllers/pleg/observer.ts";
 import { Pleg } from "../controllers/pleg/pleg.ts";
@@ -14,7 +18,12 @@ import { watchRuntimeHealth } from "../controllers/pleg/runtime-health.ts";
 import { runPodConfig } from "../controllers/pod-config/pod-config.ts";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
+import type { KnownObject } from "../domain/cluster-objects/known-object.ts";
+import { type CertificateState, NO_CERTIFICATE } from "../domain/identity/certificate-state.ts";
+import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
+import type { PullProgress } from "../domain/images/pull-progress.ts";
 import { foldFacts } from "../domain/journal/facts.ts";
+import { type KubeletMetrics, kubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
 import type { NodeSync, OwnNode, Registration } from "../domain/node/own-node.ts";
@@ -22,38 +31,70 @@ import { NO_PRESSURE } from "../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
+import type { EndNews, EndReport, StepReport } from "../domain/pod/ending.ts";
 import type { PodOutcome } from "../domain/pod/pod-outcome.ts";
+import type { RuntimeClasses } from "../domain/pod/runtime-handler.ts";
 import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
 import { staticPodFacts } from "../domain/pod/static-pod-uid.ts";
+import type { ProbeResult } from "../domain/probes/verdicts.ts";
+import { withCheckpoints } from "../domain/resize/takeover.ts";
 import type { Image } from "../domain/runtime/image.ts";
 import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
 import type { Sandbox } from "../domain/runtime/sandbox.ts";
-import type { ApiServer } from "../ports/api-server.ts";
+import type { PodVolumes } from "../domain/volumes/volume-state.ts";
+import type { ApiObject, ApiServer } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { EventSink } from "../ports/event-sink.ts";
 import type { HostFiles } from "../ports/host-files.ts";
 import type { HttpFetch } from "../ports/http-fetch.ts";
 import type { Images } from "../ports/images.ts";
+import type { Keys } from "../ports/keys.ts";
 import type { Log } from "../ports/log.ts";
+import type { LogFiles } from "../ports/log-files.ts";
 import type { Machine } from "../ports/machine.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { OwnProcess } from "../ports/own-process.ts";
+import type { Prober } from "../ports/prober.ts";
 import type { Random } from "../ports/random.ts";
 import type { Runtime } from "../ports/runtime.ts";
+import type { Stats } from "../ports/stats.ts";
+import type { Tracer } from "../ports/tracer.ts";
+import { admission } from "./compose-admission.ts";
+import { type ClientCredentials, clientCertificateLoops } from "./compose-identity.ts";
+import { countedPorts, metricsLoops, readCells, readConstants } from "./compose-metrics.ts";
 import { nodeLoops } from "./compose-node.ts";
 import { podLoops, podSources } from "./compose-pods.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
+
+export interface ApiPorts {
+  readonly main: ApiServer;
+  readonly heartbeats: ApiServer;
+  readonly events: ApiServer;
+  /** Whom they ask, with its port. */
+  readonly host: string;
+  /** Left out: the credentials stay as they are. */
+  readonly credentials?: ClientCredentials;
+}
 
 export interface KubeletPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly files: HostFiles;
+  readonly logFiles: LogFiles;
+  readonly mounts: Mounts;
   readonly machine: Machine;
+  readonly stats: Stats;
   readonly http: HttpFetch;
+  readonly prober: Prober;
   readonly runtime: Runtime;
   readonly images: Images;
   /** By the driver that the runtime says it uses. */
   readonly cgroups: (driver: CgroupDriver) => NodeCgroups;
   /** Undefined: a node without an API server. Heartbeats and events go over clients of their own. */
-  readonly api: { readonly main: ApiServer; readonly heartbeats: ApiServer; readonly events: ApiServer } | undefined;
+  readonly process: OwnProcess;
+  readonly tracer: Tracer;
+  readonly api: ApiPorts | undefined;
+  readonly keys: Keys;
   readonly logOf: (module: string) => Log;
 }
 
@@ -67,15 +108,30 @@ export interface Cells {
   readonly runtimeHealth: LatestCell<RuntimeHealth>; // pleg, its status poll
   readonly podOutcomes: LatestTable<string, PodOutcome>; // pod-workers
   readonly endingPods: LatestCell<ReadonlySet<string>>; // pod-workers
+  readonly endSteps: LatestTable<string, EndReport>; // pod-workers
+  readonly publishTroubles: LatestTable<string, StepReport>; // status
+  readonly blockedEnds: LatestTable<string, EndNews>; // endings
+  readonly probeResults: LatestTable<string, ProbeResult>; // probes, by container id
   readonly cgroups: LatestCell<NodeCgroups | undefined>; // the second stage, once
   readonly tiersReady: LatestCell<boolean>; // resources
   readonly ownNode: LatestCell<OwnNode>; // cluster-objects
+  readonly services: LatestCell<ReadonlyMap<string, Service> | undefined>; // cluster-objects
+  readonly runtimeClasses: LatestCell<RuntimeClasses>; // cluster-objects
+  readonly referencedObjects: LatestTable<string, KnownObject<ApiObject>>; // cluster-objects
   readonly nodeRegistered: LatestCell<Registration>; // node, its registration
   readonly nodeSynced: LatestCell<NodeSync>; // node, its status loop
   readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
+  readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
   readonly pressure: LatestCell<Pressure>; // eviction
-  readonly volumesInUse: LatestCell<readonly string[] | undefined>; // volumes, once built
-  readonly nodeHolds: LatestCell<NodeHolds>; // shutdown and volumes, once built
+  readonly mountState: LatestTable<string, PodVolumes>; // volumes
+  readonly volumesKnown: LatestCell<boolean>; // volumes, once
+  readonly volumesInUse: LatestCell<readonly string[] | undefined>; // volumes
+  readonly nodeHolds: LatestCell<NodeHolds>; // node, its CSINode; shutdown, once built
+  readonly clientCertificate: LatestCell<CertificateState>; // identity, its client certificate
+  readonly servingState: LatestCell<CertificateState>; // identity, its serving certificate from the cluster
+  readonly servingCertificate: LatestCell<ServingCertificate | undefined>; // identity
+  /** A PEM bundle: whom it has signed may ask as who the certificate says they are. */
+  readonly clientCa: LatestCell<string | undefined>; // identity
 }
 
 const makeCells = (): Cells => ({
@@ -87,15 +143,29 @@ const makeCells = (): Cells => ({
   runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
   podOutcomes: new LatestTable(),
   endingPods: new LatestCell<ReadonlySet<string>>(new Set()),
+  endSteps: new LatestTable(),
+  publishTroubles: new LatestTable(),
+  blockedEnds: new LatestTable(),
+  probeResults: new LatestTable(),
   cgroups: new LatestCell<NodeCgroups | undefined>(undefined),
   tiersReady: new LatestCell(false),
   ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
+  services: new LatestCell<ReadonlyMap<string, Service> | undefined>(undefined),
+  runtimeClasses: new LatestCell<RuntimeClasses>(undefined),
+  referencedObjects: new LatestTable(),
   nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
   nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
   nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
+  pullsUnderWay: new LatestTable(),
   pressure: new LatestCell<Pressure>(NO_PRESSURE),
-  volumesInUse: new LatestCell<readonly string[] | undefined>([]),
+  mountState: new LatestTable(),
+  volumesKnown: new LatestCell(false),
+  volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
   nodeHolds: new LatestCell(NO_HOLDS),
+  clientCertificate: new LatestCell(NO_CERTIFICATE),
+  servingState: new LatestCell(NO_CERTIFICATE),
+  servingCertificate: new LatestCell<ServingCertificate | undefined>(undefined),
+  clientCa: new LatestCell<string | undefined>(undefined),
 });
 
 export interface Wiring {
@@ -103,6 +173,7 @@ export interface Wiring {
   readonly options: CompiledOptions;
   readonly cells: Cells;
   readonly events: EventSink;
+  readonly metrics: KubeletMetrics;
 }
 
 export type Loop = (shutdown: AbortSignal) => Promise<void>;
@@ -113,29 +184,49 @@ export interface Kubelet {
   /** When each loop last took a turn, on the monotonic clock: for the health check. */
   readonly lastTurnsMs: () => readonly (number | undefined)[];
   readonly cells: Cells;
+  readonly metrics: KubeletMetrics;
+  /** Those it was given, with their calls counted: for others that work beside it. */
+  readonly ports: KubeletPorts;
 }
 
-export function compose(ports: KubeletPorts, options: CompiledOptions): Kubelet {
+export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet {
   const cells = makeCells();
+  const metrics = kubeletMetrics(() => given.clock.monotonicMs());
+  readConstants(metrics.registry, options);
+  readCells(metrics.registry, cells, options);
+  const ports = countedPorts(given, metrics);
   let syncTurnMs: number | undefined;
   return {
     cells,
+    metrics,
+    ports,
     lastTurnsMs: () => [syncTurnMs],
     async run(shutdown) {
       const { clock, files, logOf } = ports;
       const recorder = ports.api === undefined ? undefined : eventRecorder(ports, options, ports.api.events);
-      const events = recorder ?? logEventSink(logOf("events"), 2);
-      const wiring: Wiring = { ports, options, cells, events };
       const journal = createJournal({
         files,
         folder: `${options.folders.root}/deckhand/journal`,
         clock,
         onProblem: (problem) => logOf("journal").error("the journal has a problem", new Error(JSON.stringify(problem))),
       });
+      const narrator = new Narrator(journal, clock);
+      const events = tellBoth(recorder ?? logEventSink(logOf("events"), 2), narrator);
+      const wiring: Wiring = { ports, options, cells, events, metrics };
       const records = await journal.replay();
-      const facts = foldFacts(records);
-      const observer = new Observer({ ...ports, ...cells, shutdown });
-      const pleg = new Pleg({ ...ports, observer, listedSandboxes: cells.listedSandboxes, log: logOf("pleg") });
+      journal.note({ kind: "decision", uid: "", pod: "", wallMs: clock.wallMs(), what: "start agent", why: "" });
+      const checkpoints = { files, rootDir: options.folders.root, log: logOf("checkpoints") };
+      const found = await readCheckpoints(checkpoints);
+      const facts = withCheckpoints(foldFacts(records), found.allocated, found.actuated);
+      const observer = new Observer({ ...ports, ...cells, plegMetrics: metrics.pleg, shutdown });
+      const pleg = new Pleg({
+        ...ports,
+        observer,
+        listedSandboxes: cells.listedSandboxes,
+        plegMetrics: metrics.pleg,
+        queue: metrics.queue("pod_looks"),
+        log: logOf("pleg"),
+      });
       const sources = podSources(wiring, journal, staticPodFacts(records));
       const syncLoop = new SyncLoop({
         ...ports,
@@ -144,6 +235,9 @@ export function compose(ports: KubeletPorts, options: CompiledOptions): Kubelet 
         events,
         log: logOf("sync-loop"),
         facts,
+        ...admission(wiring),
+        podMetrics: metrics.pods,
+        resizeMetrics: metrics.resizes,
         turned: () => {
           syncTurnMs = clock.monotonicMs();
         },
@@ -156,11 +250,19 @@ export function compose(ports: KubeletPorts, options: CompiledOptions): Kubelet 
         (signal) =>
           runPodConfig({ ...ports, ...cells, sources: sources.states, events, log: logOf("pod-config") }, signal),
         (signal) => syncLoop.run(signal),
+        (signal) => writeCheckpoints({ ...checkpoints, clock }, cells, found, signal),
         ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
+        ...clientCertificateLoops(wiring),
         ...nodeLoops(wiring),
-        ...podLoops(wiring, { journal, facts, looks: observer }),
+        ...metricsLoops(wiring),
+        ...podLoops(wiring, { journal, facts, looks: observer, asides: narrator }),
+        (signal) => watchTroubles({ ...cells, clock, narrator }, signal),
       ];
-      await runAll(loops, shutdown);
+      try {
+        await runAll(loops, shutdown);
+      } finally {
+        await journal.rest();
+      }
     },
   };
 }

@@ -28,13 +28,20 @@ const OF_NODES_AND_VOLUMES = words(`
   NodeHasInsufficientPID Rebooted Shutdown ContainerGCFailed ImageGCFailed FreeDiskSpaceFailed InvalidDiskCapacity InvalidImageID
   FailedNodeAllocatableEnforcement NodeAllocatableEnforced EvictionThresholdMet SystemOOM CheckLimitsForResolvConf CgroupV1`);
 
-/** Said of a pod that asks for what is not built yet, and gone when all is. */
-const OURS = ["NotSupported"];
+/** An admission check's, which the event of a rejection has. */
+const OF_ADMISSION = words(`
+  AppArmor Evicted NodePorts NodeShutdown PodFeatureUnsupported PodLevelResourcesNotSupported PodOSNotSupported
+  PodOSSelectorNodeLabelDoesNotMatch SupplementalGroupsPolicyNotSupported SysctlForbidden UnexpectedAdmissionError`);
+
+/** Of a pod that asks for what is not built yet, gone when all is; of an end that hangs; of a mount that was let go of because it gave no answer; of pods that wait to be taken. */
+const OURS = words(
+  "NotSupported TerminationBlocked VolumeUnresponsive WaitingForNode WaitingForPreemption WaitingForRuntimeClass",
+);
 
 const sources = globSync("src/**/*.ts", { cwd: repositoryRoot })
   .filter((file) => !file.endsWith(".test.ts") && !file.includes("/gen/"))
   .map((file) => readFileSync(inRepository(file), "utf8"))
-  .filter((source) => /events|NodeEvent|tell|Rejection/.test(source));
+  .filter((source) => /events|NodeEvent|tell|Rejection|PREEMPTED/.test(source));
 
 /** After its type, before its message, as the argument of a helper, or as a constant: wherever a reason stands in an event. */
 const PLACES = [
@@ -44,17 +51,32 @@ const PLACES = [
   /"(Node(?:Not)?Schedulable)"/g,
   /^const (?:ENFORCED|FAILED) = "([A-Z]\w+)"/gm,
 ];
-/** Reasons of other things that stand in the same form: of a container that waits, of a condition. */
-const NO_EVENTS = new Set(["CrashLoopBackOff"]);
+/** Reasons of other things that stand in the same form: of a container that waits, of a condition, of what only the journal hears. */
+const NO_EVENTS = new Set([
+  "CrashLoopBackOff",
+  "ErrImagePull",
+  "ImagePullBackOff",
+  "ContainerCreating",
+  "TerminationByKubelet",
+  "Resumed",
+]);
 
 const told = new Set(
   sources.flatMap((source) => PLACES.flatMap((place) => [...source.matchAll(place)].map(([, reason]) => reason ?? ""))),
 );
 
 test("[23.2] [23.3] every reason that is told is one of upstream's, or known as our own", () => {
-  const known = new Set([...OF_PODS, ...OF_NODES_AND_VOLUMES, ...OURS, ...NO_EVENTS]);
+  const known = new Set([...OF_PODS, ...OF_NODES_AND_VOLUMES, ...OF_ADMISSION, ...OURS, ...NO_EVENTS]);
   assert.deepEqual(
     [...told].filter((reason) => !known.has(reason)),
+    [],
+  );
+});
+
+test("[23.2] the reasons of what is built are told: of admission and of pods that end for others", () => {
+  const wanted = words("ExceededGracePeriod FailedNodeDeclaredFeaturesCheck Preempting SysctlForbidden NodeShutdown");
+  assert.deepEqual(
+    wanted.filter((reason) => !told.has(reason)),
     [],
   );
 });
@@ -62,7 +84,7 @@ test("[23.2] [23.3] every reason that is told is one of upstream's, or known as 
 test("[23.2] the reasons of what is built are told: of containers, images, sandboxes and the network", () => {
   const wanted =
     words(`Created Started Failed Killing BackOff NetworkNotReady Pulling Pulled InspectFailed ErrImageNeverPull
-    FailedValidation SandboxChanged FailedCreatePodSandBox`);
+    FailedValidation SandboxChanged FailedCreatePodSandBox Unhealthy ProbeWarning`);
   assert.deepEqual(
     wanted.filter((reason) => !told.has(reason)),
     [],

@@ -1,35 +1,29 @@
 /** Starts the node agent on this machine: makes the adapters, calls compose, heeds signals. */
 
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
 import { errorText } from "../base/error-text.ts";
-import type { NodeCgroups } from "../controllers/resources/resources.ts";
-import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
 import type { Log } from "../ports/log.ts";
 import { logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
-import { createCgroups } from "../wire/cgroupfs/cgroups.ts";
-import { parseHierarchies } from "../wire/cgroupfs/hierarchies.ts";
-import { hostTree } from "../wire/cgroupfs/tree.ts";
-import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
-import { createHostFiles } from "../wire/host/files.ts";
 import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { type ProcessLock, takeProcessLock } from "../wire/host/process-lock.ts";
-import { hostRandom } from "../wire/host/random.ts";
-import { createKubeApi, type KubeApi } from "../wire/kube-api/client.ts";
-import { createMachine } from "../wire/proc-stats/machine.ts";
-import { createHttpFetch } from "../wire/static-pod-url/http-fetch.ts";
+import { makeAdapters } from "./adapters.ts";
+import { type ApiClients, connectApi } from "./api-clients.ts";
 import type { StartKubelet } from "./commands/io.ts";
 import { compose, type KubeletPorts } from "./compose.ts";
-import type { ProcessLog } from "./logging/log.ts";
-import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
-import { readKubeconfig } from "./options/kubeconfig.ts";
+import { composeFigures } from "./compose-figures.ts";
+import { certificateFamilies } from "./compose-identity.ts";
+import { serverLoops } from "./compose-server.ts";
+import { statsOf } from "./compose-stats.ts";
+import { checkpointFolder, streaming } from "./compose-streams.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+import { accessFault } from "./options/server-settings.ts";
+import { processProfiles } from "./profiles.ts";
 import { tellSetupFailure } from "./setup-failure.ts";
-import { USER_AGENT } from "./version.ts";
 
 const FOLDER_MODE = 0o750;
 
 export const runKubelet: StartKubelet = async (options, processLog) => {
+  const startedWallMs = hostClock.wallMs();
   const log = processLog.of("kubelet");
   const stop = new AbortController();
   const onSignal = (signal: NodeJS.Signals) => {
@@ -41,18 +35,48 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     log.info(0, "Kubelet running with insufficient permissions", { uid: process.getuid?.() });
   guardAgainstOom(options.cgroups.oomScoreAdj, log);
   const adapters = makeAdapters(options, processLog);
+  let clients: ApiClients | undefined;
   let lock: ProcessLock | undefined;
   try {
-    await setUp(options, adapters.ports);
+    const fault = accessFault(options.server, options.api.kind === "cluster");
+    if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
+    clients = await connectApi(options, adapters.ports, processLog.of("identity"), stop.signal);
+    const given: KubeletPorts = { ...adapters.ports, api: clients?.ports };
+    await setUp(options, given, stop.signal);
     lock = await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal);
-    const kubelet = compose(adapters.ports, options);
+    const kubelet = compose(given, options);
+    const { ports } = kubelet;
+    // What statistics take of the runtime is not counted, as in the Go kubelet.
+    const stats = statsOf({ ports: given, options, cells: kubelet.cells }, stop.signal);
+    const figures = composeFigures(ports, kubelet.metrics, [
+      () => stats.volumeFamilies(stop.signal),
+      () => stats.logFamilies(stop.signal),
+      async () => certificateFamilies({ ports, options, cells: kubelet.cells }),
+    ]);
     const checks = [
       pingCheck,
       logCheck(() => processLog.flush()),
       syncLoopCheck(hostClock, options.pods.syncEveryMs, kubelet.lastTurnsMs),
-    ];
+    ].map(figures.countedCheck);
+    const streams = streaming(ports, options, kubelet.cells, kubelet.metrics.streams);
+    const server = serverLoops({
+      ports,
+      options,
+      cells: kubelet.cells,
+      reviews: clients?.reviews,
+      checks,
+      otherRoutes: [...streams, ...figures.routes, ...stats.routes],
+      observer: figures.observer,
+      process: {
+        startedWallMs,
+        platform: `node${process.versions.node}`,
+        profiles: processProfiles(hostClock),
+        setVerbosity: (verbosity) => processLog.setVerbosity(verbosity),
+      },
+    });
     await Promise.all([
       kubelet.run(stop.signal),
+      ...server.map((loop) => loop(stop.signal)),
       runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks }, stop.signal),
     ]);
     return 0;
@@ -62,7 +86,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     return 1;
   } finally {
     lock?.release();
-    await adapters.close();
+    await Promise.all([adapters.close(), clients?.close()]);
   }
 };
 
@@ -75,9 +99,9 @@ function guardAgainstOom(score: number, log: Log): void {
   }
 }
 
-async function setUp(options: CompiledOptions, ports: KubeletPorts): Promise<void> {
+async function setUp(options: CompiledOptions, ports: KubeletPorts, signal: AbortSignal): Promise<void> {
   try {
-    await makeFolders(options, ports);
+    await makeFolders(options, ports, signal);
   } catch (error) {
     await tellSetupFailure(ports, options.node.name, error);
     throw error;
@@ -85,73 +109,19 @@ async function setUp(options: CompiledOptions, ports: KubeletPorts): Promise<voi
 }
 
 /** What the kubelet owns on disk, there before anything else. */
-async function makeFolders({ folders }: CompiledOptions, { files }: KubeletPorts): Promise<void> {
+async function makeFolders(
+  { folders, gates }: CompiledOptions,
+  { files, mounts }: KubeletPorts,
+  signal: AbortSignal,
+): Promise<void> {
   const owned = ["pods", "plugins", "deckhand"].map((name) => `${folders.root}/${name}`);
-  for (const folder of [folders.root, ...owned, folders.podLogs]) {
+  await files.makeFolder(folders.root, FOLDER_MODE);
+  await mounts.share(folders.root, signal).catch((error: unknown) => {
+    throw new Error(`error configuring root directory: ${errorText(error)}`, { cause: error });
+  });
+  for (const folder of [...owned, folders.podLogs]) {
     await files.makeFolder(folder, FOLDER_MODE);
   }
   await files.makeFolder("/var/log/containers", 0o755);
-}
-
-interface Adapters {
-  readonly ports: KubeletPorts;
-  close(): Promise<void>;
-}
-
-function makeAdapters(options: CompiledOptions, processLog: ProcessLog): Adapters {
-  const cri = connectCri(
-    {
-      endpoint: options.runtime.endpoint,
-      imageEndpoint: options.runtime.imageEndpoint,
-      requestLimitMs: options.runtime.requestLimitMs,
-      streamLists: options.gates.CRIListStreaming,
-      onMalformed: (detail) =>
-        processLog.of("cri").info(0, "The runtime said something that cannot be true", { detail }),
-    },
-    hostClock,
-  );
-  const clients = options.api.kind === "cluster" ? apiClients(options.api) : undefined;
-  const ports: KubeletPorts = {
-    clock: hostClock,
-    random: hostRandom,
-    files: createHostFiles({ clock: hostClock }),
-    machine: createMachine(),
-    http: createHttpFetch(hostClock),
-    runtime: cri.runtime,
-    images: cri.images,
-    cgroups: () => cgroupsOf(options),
-    api: clients,
-    logOf: (module) => processLog.of(module),
-  };
-  const close = async () => {
-    cri.close();
-    if (clients !== undefined) await Promise.all(Object.values(clients).map((client) => client.close()));
-  };
-  return { ports, close };
-}
-
-function apiClients(settings: Extract<ApiSettings, { kind: "cluster" }>) {
-  const connection = readKubeconfig(resolve(settings.kubeconfigPath));
-  const common = { connection, clock: hostClock, random: hostRandom, userAgent: USER_AGENT };
-  const main: KubeApi = createKubeApi({
-    ...common,
-    requestsPerSecond: settings.requestsPerSecond,
-    burst: settings.burst,
-  });
-  const events: KubeApi = createKubeApi({ ...common, requestsPerSecond: 1_000, burst: 1_000 });
-  const heartbeats: KubeApi = createKubeApi({
-    ...common,
-    requestLimitMs: settings.heartbeatLimitMs,
-    requestsPerSecond: 1_000,
-    burst: 1_000,
-  });
-  return { main, events, heartbeats };
-}
-
-/** The mounts are read when the driver is known, not before: a machine may still be coming up. */
-function cgroupsOf(options: CompiledOptions): NodeCgroups {
-  const hierarchies = parseHierarchies(readFileSync("/proc/self/mounts", "utf8"));
-  const below = (root: string) =>
-    createCgroups({ hierarchies, root: parseCgroupPath(root), tree: hostTree, clock: hostClock });
-  return { pods: below(options.cgroups.root), machine: below("/") };
+  if (gates.ContainerCheckpoint) await files.makeFolder(checkpointFolder({ folders }), 0o700);
 }

@@ -1,7 +1,9 @@
 /** Tells the cluster why a kubelet could not even begin: its last word before it ends. */
+
 import { errorText } from "../base/error-text.ts";
 import { sleep } from "../concurrency/sleep.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
+import { nodeSubject } from "../domain/events/recorded-event.ts";
 import type { KubeletPorts } from "./compose.ts";
 
 /** Whoever starts it again should not wait long for a word that may not get through. */
@@ -29,7 +31,7 @@ export async function tellSetupFailure(
     { nodeName, eventRecordQps: 0, eventBurst: 0 },
   );
   const message = errorText(error);
-  recorder.emit({ kind: "Node", name: nodeName, namespace: "", uid: "" }, "Warning", "KubeletSetupFailed", message);
+  recorder.emit(nodeSubject(nodeName), "Warning", "KubeletSetupFailed", message);
   const tooLate = sleep(clock, TOLD_WITHIN_MS, over.signal).then(end, () => undefined);
   await Promise.all([recorder.run(over.signal), tooLate]);
 }

@@ -1,8 +1,14 @@
 /** Points in time as the API spells them. */
 
+/** What was spelled last: one answer tells the same second hundreds of times. */
+let last = { second: Number.NaN, text: "" };
+
 /** RFC 3339 in whole seconds, cut, not rounded. */
-export const apiTime = (wallMs: number): string =>
-  `${new Date(Math.floor(wallMs / 1000) * 1000).toISOString().slice(0, 19)}Z`;
+export function apiTime(wallMs: number): string {
+  const second = Math.floor(wallMs / 1000);
+  if (second !== last.second) last = { second, text: `${new Date(second * 1000).toISOString().slice(0, 19)}Z` };
+  return last.text;
+}
 
 export const apiTimeOfNs = (wallNs: bigint): string => apiTime(Number(wallNs / 1_000_000n));
 

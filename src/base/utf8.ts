@@ -1,4 +1,6 @@
-/** The UTF-8 bytes of a text, for hashing where no platform encoder is in reach. Half a surrogate pair becomes U+FFFD. */
+/** Text to UTF-8 and back, where no platform encoder is in reach. */
+
+/** Half a surrogate pair becomes U+FFFD. */
 export function utf8Bytes(text: string): Uint8Array {
   const bytes: number[] = [];
   for (const character of text.toWellFormed()) {
@@ -12,3 +14,29 @@ export function utf8Bytes(text: string): Uint8Array {
 }
 
 const tail = (bits: number) => 0x80 | (bits & 0x3f);
+
+/** How many bytes a character has that begins with `bits` after the mark of its length, and from which point on it needs that many. */
+const LEADS = [
+  { mark: 0xc0, mask: 0xe0, tails: 1, from: 0x80 },
+  { mark: 0xe0, mask: 0xf0, tails: 2, from: 0x800 },
+  { mark: 0xf0, mask: 0xf8, tails: 3, from: 0x10000 },
+] as const;
+
+/** Undefined for what is no UTF-8. A mark of the byte order is a character like any other. */
+export function utf8Text(bytes: Uint8Array): string | undefined {
+  const parts: string[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const first = bytes[at] ?? 0;
+    const lead = first < 0x80 ? undefined : LEADS.find(({ mark, mask }) => (first & mask) === mark);
+    if (first >= 0x80 && lead === undefined) return undefined;
+    const tails = bytes.subarray(at + 1, at + 1 + (lead?.tails ?? 0));
+    if (tails.length < (lead?.tails ?? 0) || tails.some((byte) => (byte & 0xc0) !== 0x80)) return undefined;
+    const head = lead === undefined ? first : first & ~lead.mask;
+    const point = tails.reduce((bits, byte) => (bits << 6) | (byte & 0x3f), head);
+    const isHalf = point >= 0xd800 && point < 0xe000;
+    if (point < (lead?.from ?? 0) || point > 0x10ffff || isHalf) return undefined;
+    parts.push(String.fromCodePoint(point));
+    at += 1 + tails.length;
+  }
+  return parts.join("");
+}

@@ -10,6 +10,7 @@ import {
   isScalar,
   parseAllDocuments,
   type ScalarTag,
+  stringify,
   type Tags,
   visit,
 } from "yaml";
@@ -58,6 +59,9 @@ export function parseYaml(text: string, { intAsBigInt = false }: YamlOptions = {
     return malformed(errorText(error));
   }
 }
+
+/** In the order of its keys; a text that YAML 1.1 would take for something else is quoted. */
+export const writeYaml = (value: unknown): string => stringify(value, { version: "1.1", sortMapEntries: true });
 
 const malformed = (detail: string): ParsedYaml => ({ kind: "malformed", detail: `yaml: ${detail}` });
 const tooDeep = malformed(`nested deeper than ${DEPTH_MAX}`);

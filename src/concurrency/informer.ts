@@ -6,7 +6,7 @@
  * never ends by itself: whatever fails is reported and tried again, until its signal aborts.
  */
 
-import { backoffMs } from "../base/backoff.ts";
+import { type BackoffCurve, backoffMs } from "../base/backoff.ts";
 import { errorText } from "../base/error-text.ts";
 import { ApiError, ApiUnreachableError } from "../ports/api-error.ts";
 import type { ApiObject, ApiServer, Resource, Selection, WatchEvent } from "../ports/api-server.ts";
@@ -31,6 +31,10 @@ export interface InformerOptions<T extends ApiObject> {
   readonly clock: Clock;
   readonly random: Random;
   readonly onTrouble: (detail: string) => void;
+  /** What of an object is worth keeping; all of it where nothing is said. */
+  readonly keep?: (object: T) => T;
+  /** The waits after failures in a row, where others than the usual ones fit. */
+  readonly backoff?: BackoffCurve;
 }
 
 export interface Informer<T> {
@@ -39,7 +43,7 @@ export interface Informer<T> {
   readonly ended: Promise<void>;
 }
 
-const BACKOFF = { firstMs: 800, maxMs: 30_000 };
+const BACKOFF: BackoffCurve = { firstMs: 800, maxMs: 30_000 };
 /** A watch that lasted this long clears the count of failures. */
 const HEALTHY_MS = 60_000;
 /** A watch that ends sooner is not the server's usual farewell, and is not reopened at once. */
@@ -73,7 +77,7 @@ class InformerLoop<T extends ApiObject> {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, random } = this.#options;
+    const { clock, random, backoff = BACKOFF } = this.#options;
     while (!signal.aborted) {
       const startedMs = clock.monotonicMs();
       this.#sawEvent = false;
@@ -94,7 +98,7 @@ class InformerLoop<T extends ApiObject> {
       this.#failures += 1;
       if (atOnce && this.#failures === 1) continue;
       const askedMs = failure instanceof ApiError ? (failure.retryAfterMs ?? 0) : 0;
-      const waitMs = Math.max(backoffMs(BACKOFF, this.#failures, random.fraction()), askedMs);
+      const waitMs = Math.max(backoffMs(backoff, this.#failures, random.fraction()), askedMs);
       await sleep(clock, waitMs, signal).catch(() => {}); // Rejects only when the signal aborts, which ends the loop.
     }
   }
@@ -144,7 +148,7 @@ class InformerLoop<T extends ApiObject> {
             this.#replace(objects, event.resourceVersion);
           }
         } else {
-          change(objects, event);
+          this.#change(objects, event);
         }
       }
       if (!complete) {
@@ -164,7 +168,7 @@ class InformerLoop<T extends ApiObject> {
     for (;;) {
       const options = { limit: PAGE_LIMIT, ...(continueToken === undefined ? {} : { continueToken }) };
       const page = await api.list(resource, selection, options, signal);
-      for (const object of page.items) objects.set(objectKey(object), object);
+      for (const object of page.items) objects.set(objectKey(object), this.#kept(object));
       continueToken = page.continueToken;
       if (continueToken === undefined) {
         this.#replace(objects, page.resourceVersion);
@@ -186,23 +190,24 @@ class InformerLoop<T extends ApiObject> {
       return;
     }
     const objects = new Map(this.store.value.objects);
-    change(objects, event);
+    this.#change(objects, event);
     this.store.set({ synced: true, objects });
     this.#version = event.object.metadata?.resourceVersion ?? this.#version;
   }
-}
 
-function change<T extends ApiObject>(
-  objects: Map<string, T>,
-  event: Exclude<WatchEvent<T>, { kind: "bookmark" }>,
-): void {
-  const key = objectKey(event.object);
-  if (event.kind !== "deleted") {
-    objects.set(key, event.object);
-    return;
+  #change(objects: Map<string, T>, { kind, object }: Exclude<WatchEvent<T>, { kind: "bookmark" }>): void {
+    const key = objectKey(object);
+    if (kind !== "deleted") {
+      objects.set(key, this.#kept(object));
+      return;
+    }
+    // A late farewell of an object whose name another has taken since.
+    if (objects.get(key)?.metadata?.uid === object.metadata?.uid) objects.delete(key);
   }
-  // A late farewell of an object whose name another has taken since.
-  if (objects.get(key)?.metadata?.uid === event.object.metadata?.uid) objects.delete(key);
+
+  #kept(object: T): T {
+    return this.#options.keep?.(object) ?? object;
+  }
 }
 
 const refusesStreaming = (error: unknown) =>

@@ -15,11 +15,20 @@ interface Slot {
   running: LinkedSignal | undefined;
 }
 
+/** Told of keys that wait for a turn, and of the turns. What is woken while it waits may be told again. */
+export interface TurnObserver<K> {
+  woken(key: K): void;
+  begun(key: K): void;
+  ended(key: K): void;
+  failed(): void;
+}
+
 export interface KeyedWorkerOptions<K> {
   /** `signal` aborts when the key is interrupted or the worker shuts down. */
   readonly turn: (key: K, signal: AbortSignal) => Promise<void>;
   readonly onBug: (key: K, error: unknown) => void;
   readonly shutdown: AbortSignal;
+  readonly queue?: TurnObserver<K>;
 }
 
 /** Why a turn was told to stop: something more urgent is known of its key. */
@@ -41,6 +50,7 @@ export class KeyedWorker<K> {
 
   wake(key: K): void {
     if (this.#options.shutdown.aborted) return;
+    this.#options.queue?.woken(key);
     const slot = this.#slots.get(key);
     if (slot !== undefined) {
       slot.dirty = true;
@@ -71,16 +81,19 @@ export class KeyedWorker<K> {
   }
 
   async #run(key: K, slot: Slot): Promise<void> {
-    const { turn, onBug, shutdown } = this.#options;
+    const { turn, onBug, shutdown, queue } = this.#options;
     while (slot.dirty && !shutdown.aborted) {
       slot.dirty = false;
+      queue?.begun(key);
       using linked = linkSignals(shutdown);
       slot.running = linked;
       try {
         await turn(key, linked.signal);
       } catch (error) {
+        queue?.failed();
         onBug(key, error);
       }
+      queue?.ended(key);
       slot.running = undefined;
     }
     this.#slots.delete(key);

@@ -71,3 +71,15 @@ void test("nobody waiting means no timer, and an aborted signal is refused at on
   assert.equal(clock.pending, 0);
   await assert.rejects(bucket.take(impatient.signal), /enough/);
 });
+
+void test("who does not want to wait takes a token that is there, and none from those who wait", async () => {
+  const clock = new VirtualClock();
+  const bucket = new TokenBucket(clock, { perSecond: 1, burst: 2 });
+  assert.deepEqual([bucket.tryTake(), bucket.tryTake(), bucket.tryTake()], [true, true, false]);
+  const granted = takeMany(clock, bucket, 1);
+  await clock.advance(999);
+  assert.equal(bucket.tryTake(), false);
+  await clock.advance(1);
+  assert.deepEqual([granted, bucket.tryTake()], [[1_000], false]);
+  assert.equal(new TokenBucket(clock, { perSecond: 5, burst: 0 }).tryTake(), false);
+});

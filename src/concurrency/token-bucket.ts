@@ -24,14 +24,18 @@ export class TokenBucket {
     this.#countedAtMs = clock.monotonicMs();
   }
 
+  /** Whether it is the caller's turn now. */
+  tryTake(): boolean {
+    this.#refill();
+    if (this.#queue.size > 0 || this.#tokens < 1) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
   /** Resolves when it is the caller's turn; rejects with the signal's reason. */
   take(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason);
-    this.#refill();
-    if (this.#queue.size === 0 && this.#tokens >= 1) {
-      this.#tokens -= 1;
-      return Promise.resolve();
-    }
+    if (this.tryTake()) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const onAbort = () => {
         this.#queue.delete(grant);

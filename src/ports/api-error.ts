@@ -6,12 +6,15 @@ export class ApiError extends Error {
   readonly status: number;
   /** The machine-readable reason, such as "NotFound" or "Conflict"; empty where the answer had none. */
   readonly reason: string;
+  /** In the server's own words. */
+  readonly detail: string;
   /** How long the server asks to be left alone. */
   readonly retryAfterMs: number | undefined;
   constructor(operation: string, status: number, reason: string, detail: string, retryAfterMs?: number) {
     super(`${operation}: ${detail} (${status}${reason === "" ? "" : ` ${reason}`})`);
     this.status = status;
     this.reason = reason;
+    this.detail = detail;
     this.retryAfterMs = retryAfterMs;
   }
 }

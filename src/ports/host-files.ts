@@ -3,7 +3,7 @@
  *
  * Every call rejects with a `HostFileError`. What `writeAtomically` and `appendAt` have written survives a crash of the machine from the
  * moment they resolve, with the folders above it; before that, `writeAtomically` leaves the old content or the new, never a part. The other
- * calls are seen by every process at once but may be undone by a crash of the machine.
+ * calls, and an `appendAt` that is not to be synced, are seen by every process at once but may be undone by a crash of the machine.
  */
 export type HostFileErrorCode =
   | "notFound"
@@ -26,12 +26,32 @@ export class HostFileError extends Error {
 
 export const isMissing = (error: unknown) => error instanceof HostFileError && error.code === "notFound";
 
+/** Nothing where there is no folder. */
+export async function listIfThere(files: Pick<HostFiles, "list">, folder: string): Promise<readonly string[]> {
+  try {
+    return await files.list(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
 export interface FileFacts {
   readonly kind: "file" | "folder" | "link" | "other";
   readonly sizeBytes: number;
   readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
   /** Changes with every change of content, for as long as the clock moves. */
   readonly modifiedWallNs: bigint;
+}
+
+/** Of a file that is made now. Without an owner it belongs to this process, in the group that its folder gives. */
+export interface NewFileFacts {
+  /** Whatever the umask. */
+  readonly mode: number;
+  readonly uid?: number;
+  readonly gid?: number;
 }
 
 export interface HostFiles {
@@ -45,16 +65,31 @@ export interface HostFiles {
   readHead(path: string, bytesMax: number): Promise<Uint8Array>;
   /** The last `bytesMax` bytes, or all of a shorter file. */
   readTail(path: string, bytesMax: number): Promise<Uint8Array>;
+  /** Rejects "exists" where a folder is. */
   writeAtomically(path: string, content: Uint8Array, mode: number): Promise<void>;
   /**
    * Makes an existing file consist of its first `offsetBytes` bytes and then `content`, which may be empty. What an earlier try left beyond
-   * the offset goes away. When it rejects, anything may lie beyond the offset, and what lies before it is untouched.
+   * the offset goes away. When it rejects, anything may lie beyond the offset, and what lies before it is untouched. What was appended unsynced
+   * is synced by the next append that is.
    */
-  appendAt(path: string, offsetBytes: number, content: Uint8Array): Promise<void>;
+  appendAt(path: string, offsetBytes: number, content: Uint8Array, sync?: "synced" | "unsynced"): Promise<void>;
+  /**
+   * Makes the file, or fills the one that is there anew: it stays the same file, and whoever has it open or mounted sees the new content. A reader
+   * may meet a part of it. Never through a link at the end of the path; rejects "exists" where a folder is.
+   */
+  overwrite(path: string, content: Uint8Array, mode: number): Promise<void>;
   /** With its parents. An existing folder keeps its mode. */
   makeFolder(path: string, mode: number): Promise<void>;
   /** An empty file that others write to. Rejects "exists". */
   makeFile(path: string, mode: number): Promise<void>;
+  /** A file that was not there, with its content. Rejects "exists", also at a link. When it rejects otherwise, no part of the file is left. */
+  writeNew(path: string, content: Uint8Array, facts: NewFileFacts): Promise<void>;
+  /** Of what is at the path, a link not followed. It may take mode bits away (set-group of a file): the mode is set after it. */
+  setOwner(path: string, uid: number, gid: number): Promise<void>;
+  /** Rejects "notPermitted" at a link. */
+  setMode(path: string, mode: number): Promise<void>;
+  /** In one step, replacing what is there: a file or link, or an empty folder by a folder. On one file system. */
+  rename(from: string, to: string): Promise<void>;
   /** Replaces a link that points elsewhere, in one step. Rejects "exists" when something else than a link is there. */
   link(target: string, path: string): Promise<void>;
   readLink(path: string): Promise<string>;

@@ -12,6 +12,9 @@ export interface Journal {
   replay(): Promise<readonly JournalRecord[]>;
   /** Rejects when the record may not be on disk. A crash can still bring it back, whole; writing it again does no harm. */
   append(record: JournalRecord): Promise<void>;
-  /** As `append`, for what explains but decides nothing: written with the next one, and lost if we die before. */
+  /**
+   * As `append`, for what explains but decides nothing: written with the next one, or alone and without a sync when none comes soon. Lost if we
+   * die before, or with the machine's power.
+   */
   note(record: JournalRecord): void;
 }

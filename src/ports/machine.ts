@@ -1,6 +1,9 @@
 /** What the machine is and how full it is. Measured anew at each call. */
 export interface MachineFacts {
   readonly cpus: number;
+  /** 0 for both where the machine does not tell. */
+  readonly physicalCores: number;
+  readonly sockets: number;
   readonly memoryBytes: bigint;
   readonly swapBytes: bigint;
   /** Pre-allocated bytes, by page size in bytes; a size of which none is allocated is there with 0. */
@@ -12,6 +15,8 @@ export interface MachineFacts {
   readonly osImage: string;
   readonly hostname: string;
   readonly pidsMax: number;
+  readonly selinux: boolean;
+  readonly apparmor: boolean;
 }
 
 export interface FilesystemFacts {
@@ -34,6 +39,10 @@ export interface Machine {
   /** Bytes in use that could not be given back at once, of the whole machine. */
   memoryWorkingSetBytes(): Promise<bigint>;
   processCount(): Promise<number>;
+  /** The numbers of users and groups that the operator gives to this user for namespaces; undefined: the operator says nothing. */
+  subordinateIds(user: string): Promise<{ readonly first: number; readonly length: number } | undefined>;
+  /** Of each CPU that tells of its heat, where it does. */
+  thermalPaths(): Promise<readonly string[]>;
   filesystem(path: string): Promise<FilesystemFacts>;
   addresses(): Promise<readonly InterfaceAddress[]>;
   /** The address other machines see when we leave by the default route; undefined without one. */

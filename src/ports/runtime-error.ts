@@ -4,6 +4,9 @@
  * "unavailable", "deadlineExceeded" and "cancelled" leave open whether the call took effect: look before trying again.
  * An abort by the caller is not one of these: the call rejects with the signal's reason.
  */
+import { errorText } from "../base/error-text.ts";
+import { rpcErrorText } from "../base/grpc-status.ts";
+
 export type RuntimeErrorCode =
   | "cancelled"
   | "unknown"
@@ -27,11 +30,19 @@ export class RuntimeError extends Error {
   readonly code: RuntimeErrorCode;
   /** What was asked for, such as "CreateContainer". */
   readonly operation: string;
+  /** In the runtime's own words. */
+  readonly detail: string;
   constructor(operation: string, code: RuntimeErrorCode, detail: string, options?: ErrorOptions) {
     super(`${operation}: ${detail}`, options);
     this.operation = operation;
+    this.detail = detail;
     this.code = code;
   }
+}
+
+/** As Go prints an error of gRPC, which is what users of the Go kubelet read and search for; any other as it is. */
+export function rpcText(error: unknown): string {
+  return error instanceof RuntimeError ? rpcErrorText(error.code, error.detail) : errorText(error);
 }
 
 /**

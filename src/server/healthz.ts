@@ -5,9 +5,10 @@
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { errorText } from "../base/error-text.ts";
-import { sleep } from "../concurrency/sleep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
+import { sendText } from "./answers.ts";
+import { keepListening } from "./keep-listening.ts";
 
 export interface HealthCheck {
   readonly name: string;
@@ -56,18 +57,11 @@ export const syncLoopCheck = (
   },
 });
 
-const AGAIN_MS = 5000;
-
 /** Ends only by its signal. */
 export async function runHealthz(options: HealthzOptions, parts: HealthzParts, shutdown: AbortSignal): Promise<void> {
   if (options.kind === "off") return;
-  const { clock, log } = parts;
-  while (!shutdown.aborted) {
-    const failure = await serve(options, parts, shutdown);
-    if (failure === undefined || shutdown.aborted) return;
-    log.error("Failed to start healthz server", failure);
-    await sleep(clock, AGAIN_MS, shutdown).catch(() => {});
-  }
+  const again = { ...parts, failure: "Failed to start healthz server" };
+  await keepListening(() => serve(options, parts, shutdown), again, shutdown);
 }
 
 /** Until the signal, or the error that ended it. */
@@ -101,17 +95,27 @@ function close(server: Server): Promise<void> {
 
 function answer(request: IncomingMessage, response: ServerResponse, { checks, log }: HealthzParts): void {
   const url = URL.parse(request.url ?? "/", "http://healthz");
-  if (url === null) return send(response, 400, "400 Bad Request\n");
+  if (url === null) return sendText(response, 400, "400 Bad Request\n");
   const all = checks.length === 0 ? [pingCheck] : checks;
   if (url.pathname === "/healthz") return sendAll(url.searchParams, response, all, log);
   const single = all.find(({ name }) => url.pathname === `/healthz/${name}`);
-  if (single === undefined) return send(response, 404, "404 page not found\n");
-  const fault = faultOf(single);
-  return fault === undefined ? send(response, 200, "ok") : send(response, 500, `internal server error: ${fault}\n`);
+  if (single === undefined) return sendText(response, 404, "404 page not found\n");
+  return sendOne(response, single);
+}
+
+export function sendOne(response: ServerResponse, check: HealthCheck): void {
+  const fault = faultOf(check);
+  if (fault === undefined) return sendText(response, 200, "ok");
+  return sendText(response, 500, `internal server error: ${fault}\n`);
 }
 
 /** Why a check failed goes to the log only: anybody on the machine can ask here. */
-function sendAll(query: URLSearchParams, response: ServerResponse, checks: readonly HealthCheck[], log: Log): void {
+export function sendAll(
+  query: URLSearchParams,
+  response: ServerResponse,
+  checks: readonly HealthCheck[],
+  log: Log,
+): void {
   const excluded = new Set(query.getAll("exclude"));
   const failed: { readonly name: string; readonly fault: string }[] = [];
   const lines = checks.map((check) => {
@@ -128,9 +132,9 @@ function sendAll(query: URLSearchParams, response: ServerResponse, checks: reado
   }
   if (failed.length > 0) {
     log.info(2, "healthz check failed", { checks: failed });
-    return send(response, 500, `${lines.join("")}healthz check failed\n`);
+    return sendText(response, 500, `${lines.join("")}healthz check failed\n`);
   }
-  return send(response, 200, query.has("verbose") ? `${lines.join("")}healthz check passed\n` : "ok");
+  return sendText(response, 200, query.has("verbose") ? `${lines.join("")}healthz check passed\n` : "ok");
 }
 
 /** A check that throws is not well. */
@@ -140,13 +144,4 @@ function faultOf(check: HealthCheck): string | undefined {
   } catch (error) {
     return errorText(error);
   }
-}
-
-function send(response: ServerResponse, status: number, body: string): void {
-  response.writeHead(status, {
-    "Content-Type": "text/plain; charset=utf-8",
-    "X-Content-Type-Options": "nosniff",
-    "Content-Length": Buffer.byteLength(body),
-  });
-  response.end(body);
 }

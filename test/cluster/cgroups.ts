@@ -74,14 +74,16 @@ export async function killAllBelow(path: string): Promise<void> {
 
 async function killNowBelow(path: string): Promise<number> {
   const pids = await processesBelow(path);
-  for (const pid of pids) {
-    try {
-      process.kill(pid, "SIGKILL");
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-    }
-  }
+  for (const pid of pids) killIfThere(pid);
   return pids.length;
+}
+
+export function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 /** Removes `path` and what is below it, leaves first, and whoever still came in: a killed maker's last child may be on its way. */

@@ -5,6 +5,7 @@ import { spawn } from "node:child_process";
 import { parseArgs } from "node:util";
 import { openCluster, startCluster } from "./cluster.ts";
 import { down, forget } from "./down.ts";
+import { interrupted } from "./interrupted.ts";
 import { AGENTS, type Agent } from "./node.ts";
 import { buildParts } from "./parts.ts";
 import { readRecord } from "./record.ts";
@@ -91,21 +92,9 @@ async function up(name: string, args: readonly string[]): Promise<number> {
   await buildParts(say); // A build may be ended at any moment, so before the signals are caught.
   const startedMs = performance.now();
   const nodes = agents.map((agent) => ({ agent: agent as Agent }));
-  await startCluster({ name, controlPlane, nodes, report: say, signal: interrupted() });
+  await startCluster({ name, controlPlane, nodes, report: say, signal: interrupted("up", say) });
   say(`${name} is up after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
   return status(name);
-}
-
-/** Aborted by the first signal that asks us to end. The second of a kind ends us at once, and the next `up` or `down` cleans up. */
-function interrupted(): AbortSignal {
-  const interrupt = new AbortController();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
-    process.once(signal, () => {
-      say(`${signal}: taking down what has started`);
-      interrupt.abort(new Error(`up was ended by ${signal}`));
-    });
-  }
-  return interrupt.signal;
 }
 
 async function list(): Promise<number> {

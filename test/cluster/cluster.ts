@@ -38,18 +38,30 @@ import {
   nodeAgent,
 } from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
-import { endGently, isAlive, killHard, launch, pauseHard, sendSignal, startTicks } from "./processes.ts";
+import { endGently, isAlive, killHard, type Launch, launch, pauseHard, sendSignal, startTicks } from "./processes.ts";
 import { apiStatus, waitReady } from "./ready.ts";
 import { type ClusterRecord, type ComponentRecord, readRecord, writeRecord } from "./record.ts";
 import { takeSlot } from "./slots.ts";
 import { waitUntil } from "./wait.ts";
 
+export interface NodeOptions {
+  readonly agent: Agent;
+  readonly options?: AgentOptions;
+  /** Calls of the agent to its runtime are recorded, and can be disturbed, by this process. */
+  readonly criProxy?: boolean;
+  /** Over the runtime's usual environment. */
+  readonly runtimeEnv?: Readonly<Record<string, string>>;
+}
+
 export interface ClusterOptions {
   /** Left out: a name of its own, and the next `startCluster` ends it once the process that made it is gone. */
   readonly name?: string;
   readonly controlPlane: "none" | "api" | "full";
-  /** `criProxy`: calls of the agent to its runtime are recorded, and can be disturbed, by this process. */
-  readonly nodes: readonly { readonly agent: Agent; readonly options?: AgentOptions; readonly criProxy?: boolean }[];
+  readonly nodes: readonly NodeOptions[];
+  /** What its registry serves and its nodes begin with, unless the usual ones. */
+  readonly images?: (parts: Parts) => Promise<Images>;
+  /** For how long the controllers sign certificates: a year unless given. */
+  readonly signingSeconds?: number;
   readonly report?: (line: string) => void;
   /** Gives up: what has started by then is taken down. */
   readonly signal?: AbortSignal;
@@ -75,6 +87,8 @@ export interface ClusterNode extends NodeLayout {
   readonly criEndpoint: string;
   /** What stands between agent and runtime, if that was asked for. */
   readonly criProxy: CriProxy | undefined;
+  /** How a file of the node is called here, also one on a mount that only the node has. */
+  inside(path: string): string;
   /** Runs a command in the node's namespaces. */
   run(...args: readonly string[]): Promise<CommandResult>;
 }
@@ -101,8 +115,12 @@ export interface Cluster {
   component(name: string): Component;
   /** Answers with stdout; rejects with what kubectl said. */
   kubectl(...args: readonly string[]): Promise<string>;
+  /** The program and its first arguments, for those who start it themselves. */
+  readonly kubectlCommand: readonly [file: string, ...args: readonly string[]];
   /** Ends the node's agent as a service manager does and starts another, or the same otherwise, in its place and folders. */
   changeAgent(node: string, agent: Exclude<Agent, "none">, options?: AgentOptions): Promise<void>;
+  /** One more program in the namespaces of a node, or of the control plane: a component like those it came up with. */
+  start(program: Program, where?: ClusterNode): Promise<Component>;
   down(): Promise<void>;
 }
 
@@ -118,7 +136,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   return exclusively(name, async () => {
     await endAbandoned(name, options.report ?? console.error);
     const parts = await buildParts(options.report);
-    const images = await buildImages(parts);
+    const images = await (options.images ?? buildImages)(parts);
     const slot = await claim(name);
     try {
       const builder = await ClusterBuilder.begin(layoutOf(name, slot), parts, options);
@@ -196,7 +214,7 @@ class ClusterBuilder {
     await allEnded([
       this.#controlPlane(controlPlane),
       this.#registries(images.registryStorage, nodes.length > 0),
-      ...nodes.map((node) => this.#runtime(node.layout, images.archives)),
+      ...nodes.map((node) => this.#runtime(node, images.archives)),
     ]);
     if (controlPlane !== "none") {
       for (const { criProxy, layout: node } of nodes) if (criProxy === true) await this.#proxy(node);
@@ -232,7 +250,8 @@ class ClusterBuilder {
     await this.#start(await kubeApiServer(layout, parts), CONTROL_PLANE_ANCHOR);
     this.#options.report?.(`${layout.name}: kube-apiserver is ready`);
     if (which === "api") return;
-    const programs = [await kubeControllerManager(layout, parts), await kubeScheduler(layout, parts)];
+    const { signingSeconds } = this.#options;
+    const programs = [await kubeControllerManager(layout, parts, signingSeconds), await kubeScheduler(layout, parts)];
     await allEnded(programs.map((program) => this.#start(program, CONTROL_PLANE_ANCHOR)));
     // Until the controller has made it, no pod of the namespace is admitted.
     const account = "/api/v1/namespaces/default/serviceaccounts/default";
@@ -245,8 +264,12 @@ class ClusterBuilder {
     await allEnded(programs.map((program) => this.#start(program, CONTROL_PLANE_ANCHOR)));
   }
 
-  async #runtime(node: NodeLayout, archives: readonly string[]): Promise<void> {
-    await this.#start(await containerd(this.#layout, node, this.#parts), `anchor@${node.name}`);
+  async #runtime(
+    { layout: node, runtimeEnv = {} }: NodeOptions & { readonly layout: NodeLayout },
+    archives: readonly string[],
+  ): Promise<void> {
+    const program = await containerd(this.#layout, node, this.#parts);
+    await this.#start({ ...program, env: { ...program.env, ...runtimeEnv } }, `anchor@${node.name}`);
     await importImages(node, this.#parts, archives);
   }
 
@@ -264,12 +287,7 @@ class ClusterBuilder {
   async #start(program: Program, anchorName?: string): Promise<ComponentRecord> {
     this.#options.signal?.throwIfAborted();
     const held = this.record.components.find((component) => component.name === anchorName);
-    const component = await launch({
-      ...program,
-      ...(held === undefined ? {} : { anchor: held }),
-      cgroup: partsCgroup(this.#layout),
-      logFile: join(this.#layout.folder, "logs", `${program.name}.log`),
-    });
+    const component = await launch(launchOf(this.#layout, program, held));
     await this.#note({ components: [...this.record.components, component] });
     await waitReady(this.#layout, component, this.#options.signal);
     return component;
@@ -314,6 +332,7 @@ function open(
       agent: agent as Agent,
       criEndpoint: runtimeEndpoint(node),
       criProxy: proxies.get(node.name),
+      inside: (path) => `/proc/${held?.pid}/root${path}`,
       run: (...args) => tryCommand("nsenter", [...enter, ...args]),
     };
   });
@@ -343,6 +362,7 @@ function open(
         throw new Error(`no component ${name}; there are ${handles.map((h) => h.name).join(", ")}`);
       return found;
     },
+    kubectlCommand: [parts.path("kubectl"), `--kubeconfig=${layout.kubeconfig}`],
     kubectl: (...args) =>
       command(parts.path("kubectl"), [`--kubeconfig=${layout.kubeconfig}`, ...args], { limitMs: 120_000 }),
     async changeAgent(name, agent, options) {
@@ -352,12 +372,42 @@ function open(
       await component.end();
       await component.become(await nodeAgent(agent, layout, node, parts, through(node.criProxy, options)));
     },
+    async start(program, where) {
+      const anchorName = where === undefined ? CONTROL_PLANE_ANCHOR : `anchor@${where.name}`;
+      const started = handle(layout, opened.name, await startAlso(layout, program, anchorName));
+      handles.push(started);
+      return started;
+    },
     async down() {
       for (const proxy of proxies.values()) await proxy.close();
       await down(opened.name);
     },
   };
 }
+
+/** Another process may note another component at this moment, and all are noted in the one record. */
+const recordLock = (layout: ClusterLayout) => `record of ${layout.folder}`;
+
+async function startAlso(layout: ClusterLayout, program: Program, anchorName: string): Promise<ComponentRecord> {
+  const started = await withLock(recordLock(layout), async () => {
+    const record = await readRecord(layout.name);
+    const held = record?.components.find((component) => component.name === anchorName);
+    if (record === undefined || held === undefined) throw new Error(`cluster ${layout.name} has no ${anchorName}`);
+    const component = await launch(launchOf(layout, program, held));
+    const others = record.components.filter(({ name }) => name !== component.name);
+    await writeRecord({ ...record, components: [...others, component] });
+    return component;
+  });
+  await waitReady(layout, started);
+  return started;
+}
+
+const launchOf = (layout: ClusterLayout, program: Program, held: ComponentRecord | undefined): Launch => ({
+  ...program,
+  ...(held === undefined ? {} : { anchor: held }),
+  cgroup: partsCgroup(layout),
+  logFile: join(layout.folder, "logs", `${program.name}.log`),
+});
 
 interface Handle extends Component {
   /** Kills it if it lives, starts this program in its place, and waits until it is ready. */
@@ -367,8 +417,7 @@ interface Handle extends Component {
 function handle(layout: ClusterLayout, cluster: string, started: ComponentRecord): Handle {
   let current = started;
   const become = (program: Program) =>
-    // Another process may restart another component at this moment, and both note it in the one record.
-    withLock(`record of ${layout.folder}`, async () => {
+    withLock(recordLock(layout), async () => {
       await killHard(current);
       const record = await readRecord(cluster);
       if (record === undefined) throw new Error(`there is no cluster ${cluster}`);

@@ -49,6 +49,7 @@ export async function kubeApiServer(layout: ClusterLayout, parts: Parts): Promis
       "enable-admission-plugins": "NodeRestriction",
       "allow-privileged": true,
       "client-ca-file": file("ca.crt"),
+      "enable-bootstrap-token-auth": true,
       "tls-cert-file": file("apiserver.crt"),
       "tls-private-key-file": file("apiserver.key"),
       "kubelet-client-certificate": file("apiserver-kubelet-client.crt"),
@@ -68,12 +69,14 @@ export async function kubeApiServer(layout: ClusterLayout, parts: Parts): Promis
       "audit-policy-file": auditPolicy,
       "audit-log-path": layout.auditLog,
       "audit-log-mode": "blocking",
+      // In one file whatever its size: whoever reads along would miss the next one. It is in megabytes, and 0 means 100.
+      "audit-log-maxsize": 100_000,
     }),
   ];
   return { name: "kube-apiserver", command, ready: { kind: "apiServer" } };
 }
 
-/** Bodies of what a node writes are kept: the order of a pod's end is proven from them. */
+/** Bodies of what a node writes are kept: the order of a pod's end is proven from them. Those of namespaces and pods tell which test made them. */
 const AUDIT_POLICY = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
@@ -82,7 +85,7 @@ const AUDIT_POLICY = {
     {
       level: "Request",
       resources: [
-        { group: "", resources: ["pods", "pods/status", "nodes", "nodes/status", "events"] },
+        { group: "", resources: ["namespaces", "pods", "pods/status", "nodes", "nodes/status", "events"] },
         { group: "coordination.k8s.io", resources: ["leases"] },
       ],
     },
@@ -90,7 +93,11 @@ const AUDIT_POLICY = {
   ],
 };
 
-export async function kubeControllerManager(layout: ClusterLayout, parts: Parts): Promise<Program> {
+export async function kubeControllerManager(
+  layout: ClusterLayout,
+  parts: Parts,
+  signingSeconds = 365 * 24 * 3600,
+): Promise<Program> {
   const kubeconfig = await componentKubeconfig(layout, "controller-manager");
   const command = [
     parts.path("kube-controller-manager"),
@@ -104,6 +111,7 @@ export async function kubeControllerManager(layout: ClusterLayout, parts: Parts)
       "service-account-private-key-file": pki(layout, "service-account.key"),
       "cluster-signing-cert-file": pki(layout, "ca.crt"),
       "cluster-signing-key-file": pki(layout, "ca.key"),
+      "cluster-signing-duration": `${signingSeconds}s`,
       "root-ca-file": pki(layout, "ca.crt"),
       "leader-elect": false,
       // It makes this folder, and its default is the machine's.

@@ -3,7 +3,7 @@ import { rm } from "node:fs/promises";
 import { killAllBelow, removeCgroup } from "./cgroups.ts";
 import { restoreKernelSettings } from "./kernel-settings.ts";
 import { layoutOf } from "./layout.ts";
-import { leftoversOf, mountsBelow } from "./leftovers.ts";
+import { endLastCommands, leftoversOf, mountsBelow } from "./leftovers.ts";
 import { tryLock, withLock } from "./lock.ts";
 import { leaveMachine } from "./network.ts";
 import { isAlive } from "./processes.ts";
@@ -48,6 +48,7 @@ export async function takeDown(name: string): Promise<void> {
   await killAllBelow(layout.cgroupParent);
   await leaveMachine(layout);
   await removeCgroup(layout.cgroupParent);
+  await endLastCommands(layout.folder);
   // A cluster mounts nothing here; if something is mounted all the same, removing would reach into it.
   if ((await mountsBelow(layout.folder)).length === 0) {
     // Again and again: a killed maker's last command may still be writing.

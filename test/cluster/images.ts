@@ -1,18 +1,39 @@
 /**
- * The images of the test clusters, made from scratch: a C pause, a static busybox, agnhost. Kept as OCI archives, to import, and as a
- * registry's storage, to serve, in one cache entry keyed by what goes in.
+ * The images of the test clusters, made from scratch: a C pause, a static busybox, agnhost, CoreDNS, metrics-server. Kept as OCI archives, to import, and
+ * as a registry's storage, to serve, in one cache entry keyed by what goes in.
  */
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { cached } from "./cache.ts";
-import { command } from "./command.ts";
-import { addToRegistryStorage, buildImage, type ImageSource, type LayerEntry, ociArchive } from "./oci.ts";
+import {
+  AGNHOST_CONFIG,
+  BUSYBOX_CONFIG,
+  busyboxLayer,
+  COREDNS_CONFIG,
+  folder,
+  PATH,
+  PAUSE_CONFIG,
+  PIECES_SOURCES,
+  pauseLayer,
+  program,
+  text,
+} from "./image-pieces.ts";
+import { addToRegistryStorage, buildImage, type ImageSource, type Layer, ociArchive, plainLayer } from "./oci.ts";
 import type { Parts } from "./parts.ts";
 
 export const PAUSE_IMAGE = "registry.k8s.io/pause:3.10.2";
 export const BUSYBOX_IMAGE = "registry.k8s.io/e2e-test-images/busybox:1.37.0-1";
 export const AGNHOST_IMAGE = "registry.k8s.io/e2e-test-images/agnhost:2.63.0";
+
+/** Only served, like those below: what wants it pulls it. */
+export const COREDNS_IMAGE = "registry.k8s.io/coredns/coredns:v1.14.7";
+export const METRICS_SERVER_IMAGE = "registry.k8s.io/metrics-server/metrics-server:v0.9.0";
+
+/** Only served, so that a test can pull them for the first time: `deckhand/served-<n>` with the tags 1 and latest. */
+const SERVED_COUNT = 30;
+/** Likewise with a few files in them, to be mounted as volumes: `deckhand/files-<n>`. */
+const SERVED_FILES_COUNT = 8;
 
 /** Registries whose names the nodes send to the local one. */
 export const MIRRORED = ["registry.k8s.io", "gcr.io", "docker.io"] as const;
@@ -23,16 +44,16 @@ export interface Images {
 }
 
 const BUSYBOX = "/bin/busybox";
-const PAUSE_SOURCE = join(import.meta.dirname, "images", "pause.c");
 
 export async function buildImages(parts: Parts): Promise<Images> {
   const hash = createHash("sha256");
   const inputs = [
     BUSYBOX,
     parts.path("agnhost"),
-    PAUSE_SOURCE,
+    parts.path("coredns"),
+    parts.path("metrics-server"),
     import.meta.filename,
-    join(import.meta.dirname, "oci.ts"),
+    ...PIECES_SOURCES,
   ];
   for (const input of inputs) hash.update(await readFile(input));
   const folder = await cached("images", hash.digest("hex").slice(0, 16), async (scratch) => {
@@ -49,56 +70,54 @@ export async function buildImages(parts: Parts): Promise<Images> {
   return { archives, registryStorage: join(folder, "registry") };
 }
 
-const archiveName = ({ names }: Pick<ImageSource, "names">) =>
+export const archiveName = ({ names }: Pick<ImageSource, "names">) =>
   `${(names[0] ?? "").replaceAll(/[^a-z0-9.-]/g, "_")}.tar`;
 
 async function sources(parts: Parts, scratch: string): Promise<readonly ImageSource[]> {
-  const pause = join(scratch, "pause");
-  await command("gcc", ["-static", "-Os", "-s", "-Wall", "-Werror", "-o", pause, PAUSE_SOURCE]);
+  const busybox = await busyboxLayer(BUSYBOX);
   return [
-    {
-      names: [PAUSE_IMAGE],
-      layers: [[{ kind: "file", path: "pause", mode: 0o755, content: await readFile(pause) }]],
-      config: { Entrypoint: ["/pause"], User: "65535:65535", Env: [PATH] },
-    },
+    { names: [PAUSE_IMAGE], layers: [await pauseLayer(scratch)], config: PAUSE_CONFIG },
     {
       names: [BUSYBOX_IMAGE, "docker.io/library/busybox:1.36"],
-      layers: [await busyboxLayer()],
-      config: { Cmd: ["sh"], Env: [PATH] },
+      layers: [busybox],
+      config: BUSYBOX_CONFIG,
     },
     {
       names: [AGNHOST_IMAGE],
-      layers: [
-        await busyboxLayer(),
-        [{ kind: "file", path: "agnhost", mode: 0o755, content: await readFile(parts.path("agnhost")) }],
-      ],
-      config: { Entrypoint: ["/agnhost"], Cmd: ["pause"], Env: [PATH] },
+      layers: [busybox, [await program("agnhost", parts.path("agnhost"))]],
+      config: AGNHOST_CONFIG,
     },
+    { names: [COREDNS_IMAGE], layers: [[await program("coredns", parts.path("coredns"))]], config: COREDNS_CONFIG },
+    {
+      names: [METRICS_SERVER_IMAGE],
+      layers: [[await program("metrics-server", parts.path("metrics-server"))]],
+      config: { Entrypoint: ["/metrics-server"], User: "65534:65534", Env: [PATH] },
+    },
+    ...onlyServed(busybox),
   ];
 }
 
-const PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-
-async function busyboxLayer(): Promise<readonly LayerEntry[]> {
-  const text = (path: string, content: string): LayerEntry => ({
-    kind: "file",
-    path,
-    mode: 0o644,
-    content: new TextEncoder().encode(content),
+/** Each is an image of its own: what a runtime says of one image changes with every name it is pulled by. */
+function onlyServed(busybox: Layer): readonly ImageSource[] {
+  const image = (kind: string, index: number, layer: Layer): ImageSource => {
+    const repository = `registry.k8s.io/deckhand/${kind}-${index + 1}`;
+    const config = { Cmd: ["sh"], Env: [PATH], Labels: { "deckhand.served": `${kind} ${index + 1}` } };
+    return { names: [`${repository}:1`, `${repository}:latest`], layers: [layer], config };
+  };
+  const files = plainLayer([
+    folder("folder"),
+    { ...text("folder/inner", "inner\n", 0o640), uid: 7 },
+    text("outer", "outer\n", 0o755),
+  ]);
+  const ofUser = (name: string, User: string): ImageSource => ({
+    names: [`registry.k8s.io/deckhand/user-${name}:1`],
+    layers: [busybox],
+    config: { Cmd: ["sh"], Env: [PATH], User },
   });
-  const applets = (await command(BUSYBOX, ["--list"])).split("\n").filter((name) => name !== "" && name !== "busybox");
   return [
-    ...["bin", "etc", "usr", "usr/bin", "home", "root", "var", "dev", "proc", "sys"].map(
-      (path): LayerEntry => ({ kind: "folder", path, mode: 0o755 }),
-    ),
-    { kind: "folder", path: "tmp", mode: 0o1777 },
-    { kind: "file", path: "bin/busybox", mode: 0o755, content: await readFile(BUSYBOX) },
-    ...applets.map((name): LayerEntry => ({ kind: "hardLink", path: `bin/${name}`, target: "bin/busybox" })),
-    { kind: "hardLink", path: "usr/bin/env", target: "bin/busybox" },
-    text(
-      "etc/passwd",
-      "root:x:0:0:root:/root:/bin/sh\ndaemon:x:1:1:daemon:/usr/sbin:/bin/false\nwww-data:x:33:33:www-data:/var/www:/bin/false\nnobody:x:65534:65534:nobody:/home:/bin/false\n",
-    ),
-    text("etc/group", "root:x:0:\ndaemon:x:1:\nwww-data:x:33:\nnobody:x:65534:\n"),
+    ofUser("number", "1234:77"),
+    ofUser("name", "www-data"),
+    ...Array.from({ length: SERVED_COUNT }, (_, index) => image("served", index, busybox)),
+    ...Array.from({ length: SERVED_FILES_COUNT }, (_, index) => image("files", index, files)),
   ];
 }

@@ -4,13 +4,15 @@
  * Things that carry the cluster's name or slot are looked for by it; things that any program might have made in a fixed place are
  * compared with how the machine was before `up`.
  */
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { exists } from "./cache.ts";
-import { cgroupsLeft, hierarchies, processesBelow } from "./cgroups.ts";
+import { cacheRoot, exists } from "./cache.ts";
+import { cgroupsLeft, hierarchies, killIfThere, processesBelow } from "./cgroups.ts";
 import { command } from "./command.ts";
 import { type ClusterLayout, clustersRoot } from "./layout.ts";
 import { interfaceExists } from "./network.ts";
+import { pause } from "./wait.ts";
 
 /** How the machine was, as far as a cluster might change it outside its own folders. */
 export interface MachineState {
@@ -18,7 +20,6 @@ export interface MachineState {
   readonly namespaces: readonly string[];
   readonly cgroups: readonly string[];
   readonly paths: readonly string[];
-  readonly loopDevices: readonly string[];
   readonly interfaces: readonly string[];
   readonly mounts: readonly string[];
 }
@@ -54,12 +55,33 @@ export async function machineState(): Promise<MachineState> {
     namespaces: await readdir("/run/netns").catch(() => []),
     cgroups: cgroups.flat().sort(),
     paths: present.flat(),
-    loopDevices: await loopDevices(),
     // Those of clusters are looked for by name: several may be up.
     interfaces: (await readdir("/sys/class/net")).filter((name) => !/^deckhand\d+$/.test(name)),
-    mounts: (await mountPoints()).filter((path) => !path.startsWith(`${clustersRoot()}/`)),
+    mounts: (await mountPoints()).filter((path) => !isLookedAfter(path)),
   };
 }
+
+/** Of a cluster, which is asked for its own, or in the scratch folder of a test that may run at this moment. */
+const isLookedAfter = (path: string): boolean =>
+  path.startsWith(`${clustersRoot()}/`) || path.startsWith(join(tmpdir(), "deckhand-"));
+
+/**
+ * Ends what a killed maker had begun last, such as an import into a runtime that is gone, which would wait for it for ever: programs of ours that were given
+ * a path of the cluster. Whoever else works there is somebody looking, and is told.
+ */
+export async function endLastCommands(folder: string): Promise<void> {
+  const endMs = performance.now() + LAST_COMMANDS_MS;
+  while (performance.now() < endMs) {
+    const pids = await processesUsing(folder);
+    const programs = await Promise.all(pids.map((pid) => readlink(`/proc/${pid}/exe`).catch(() => "")));
+    const ours = pids.filter((_, index) => programs[index]?.startsWith(`${cacheRoot()}/`));
+    if (ours.length === 0) return;
+    for (const pid of ours) killIfThere(pid);
+    await pause(100);
+  }
+}
+
+const LAST_COMMANDS_MS = 5_000;
 
 /** One line for each thing that is still there. */
 export async function leftoversOf(layout: ClusterLayout, before: MachineState): Promise<readonly string[]> {
@@ -71,13 +93,13 @@ export async function leftoversOf(layout: ClusterLayout, before: MachineState): 
     ...(await processesUsing(layout.folder)).map((pid) => `process ${pid} works below ${layout.folder}`),
     ...(await cgroupsLeft(layout.cgroupParent)).map((path) => `cgroup ${path}`),
     ...(await mountsBelow(layout.folder)).map((path) => `mount ${path}`),
+    ...(await loopDevicesBelow(layout.folder)).map((name) => `loop device ${name}`),
     ...((await interfaceExists(layout.machineInterface)) ? [`interface ${layout.machineInterface}`] : []),
     ...((await exists(layout.folder)) ? [`folder ${layout.folder}`] : []),
     ...added("chains", "packet filter chain"),
     ...added("namespaces", "network namespace"),
     ...added("cgroups", "cgroup"),
     ...added("paths", "path"),
-    ...added("loopDevices", "loop device"),
     ...added("interfaces", "interface"),
     ...added("mounts", "mount"),
   ];
@@ -102,12 +124,13 @@ async function packetFilterChains(): Promise<readonly string[]> {
   return chains;
 }
 
-async function loopDevices(): Promise<readonly string[]> {
-  const names = (await readdir("/sys/block")).filter((name) => name.startsWith("loop"));
-  const backed = await Promise.all(
-    names.map(async (name) => ((await exists(`/sys/block/${name}/loop/backing_file`)) ? [name] : [])),
-  );
-  return backed.flat();
+async function loopDevicesBelow(folder: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const name of (await readdir("/sys/block")).filter((each) => each.startsWith("loop"))) {
+    const file = await readFile(`/sys/block/${name}/loop/backing_file`, "utf8").catch(() => "");
+    if (file.startsWith(`${folder}/`)) found.push(name);
+  }
+  return found;
 }
 
 /** Processes that name a file of the cluster on their command line, wherever they run. */

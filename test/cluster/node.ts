@@ -22,6 +22,9 @@ export function anchor(name: string, hostname: string, box?: NodeLayout): Progra
       `mount --bind ${join(box.folder, "lib")} /var/lib`,
       `mount --bind ${join(box.folder, "log")} /var/log`,
       "mount -t tmpfs tmpfs /run",
+      // The Go kubelet's cAdvisor asks containerd whose a control group is, at the one address it knows.
+      "mkdir -m 0711 /run/containerd",
+      `ln -s ${box.containerdSocket} /run/containerd/containerd.sock`,
     );
   }
   const unshare = ["unshare", "--net", "--mount", "--uts", "--propagation", "private", "--"];
@@ -128,7 +131,11 @@ export interface AgentOptions {
   readonly standalone?: boolean;
   /** Fields of the configuration file, over the usual ones. */
   readonly configuration?: Readonly<Record<string, unknown>>;
-  /** Deckhand's own program, without its subcommand: the sources unless given. */
+  /** More of the command line, over what stands before it. */
+  readonly flags?: readonly string[];
+  /** All of the command line: nothing of what is usual. */
+  readonly commandLine?: readonly string[];
+  /** Deckhand's own program, without its subcommand: the sources unless given, read as fast as this process's own. */
   readonly deckhand?: readonly string[];
 }
 
@@ -138,7 +145,7 @@ export async function nodeAgent(
   layout: ClusterLayout,
   node: NodeLayout,
   parts: Parts,
-  { standalone = false, configuration = {}, deckhand = [process.execPath, DECKHAND_MAIN] }: AgentOptions = {},
+  { standalone = false, configuration = {}, flags: more = [], commandLine, deckhand }: AgentOptions = {},
 ): Promise<Program> {
   const user = `system:node:${node.name}`;
   const client = await issueClientCertificate(layout, `kubelet-${node.name}`, { user, groups: ["system:nodes"] });
@@ -149,19 +156,33 @@ export async function nodeAgent(
   const usual = kubeletConfiguration(layout, node, resolvConf);
   const stated = { ...usual, ...(standalone ? WITHOUT_API : {}), ...configuration };
   await writeFile(config, JSON.stringify(stated, undefined, 2));
-  const program = { go: [parts.path("kubelet")], deckhand: [...deckhand, "kubelet"] }[agent];
-  const flags = [
+  const ours = deckhand ?? [process.execPath, DECKHAND_MAIN];
+  const program = { go: [parts.path("kubelet")], deckhand: [...ours, "kubelet"] }[agent];
+  const flags = commandLine ?? [
     `--config=${config}`,
     ...(standalone ? [] : [`--kubeconfig=${node.kubeconfig}`]),
     `--node-ip=${node.address}`,
     `--hostname-override=${node.name}`,
+    ...more,
   ];
-  // Deckhand's own API on 10250 is not built yet; its health answers once it has begun.
+  // Where no server is wanted, Deckhand's health still answers once it has begun.
   const port = { go: 10250, deckhand: 10248 }[agent];
-  return { name: `kubelet@${node.name}`, command: [...program, ...flags], ready: { kind: "listens", port } };
+  return {
+    name: `kubelet@${node.name}`,
+    command: [...program, ...flags],
+    env: deckhand === undefined ? compiledCode() : {},
+    ready: { kind: "listens", port },
+  };
 }
 
-const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");
+/** Where this process keeps what Node made of the sources, if it does. */
+function compiledCode(): Readonly<Record<string, string>> {
+  const { NODE_COMPILE_CACHE: folder } = process.env;
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
+}
+
+/** Of the sources. */
+export const DECKHAND_MAIN = join(import.meta.dirname, "..", "..", "src", "app", "main.ts");
 
 /** Nobody can be asked who a caller is. */
 const WITHOUT_API = {

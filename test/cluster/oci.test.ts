@@ -3,8 +3,17 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
 import { command } from "./command.ts";
-import { addToRegistryStorage, buildImage, type ImageSource, ociArchive } from "./oci.ts";
+import {
+  addToRegistryStorage,
+  buildImage,
+  digestOf,
+  gzipLayer,
+  type ImageSource,
+  ociArchive,
+  plainLayer,
+} from "./oci.ts";
 
 const source: ImageSource = {
   names: ["registry.k8s.io/a/b:1"],
@@ -13,6 +22,9 @@ const source: ImageSource = {
       { kind: "folder", path: "bin", mode: 0o755 },
       { kind: "file", path: "bin/tool", mode: 0o755, content: new Uint8Array(700).fill(65), uid: 33 },
       { kind: "hardLink", path: "bin/alias", target: "bin/tool" },
+      { kind: "symlink", path: "bin/other", target: "tool" },
+      { kind: "file", path: "bin/raised", mode: 0o6755, content: new Uint8Array(1), uid: 1, gid: 2 },
+      { kind: "folder", path: `${"long/".repeat(20)}folder`, mode: 0o1777 },
     ],
   ],
   config: { Cmd: ["/bin/tool"] },
@@ -37,6 +49,9 @@ test("a layer is a tar that tar itself reads, with modes, owners and links", asy
     "drwxr-xr-x 0/0 0 1970-01-01 00:00 bin/",
     "-rwxr-xr-x 33/33 700 1970-01-01 00:00 bin/tool",
     "hrwxr-xr-x 0/0 0 1970-01-01 00:00 bin/alias link to bin/tool",
+    "lrwxrwxrwx 0/0 0 1970-01-01 00:00 bin/other -> tool",
+    "-rwsr-sr-x 1/2 1 1970-01-01 00:00 bin/raised",
+    `drwxrwxrwt 0/0 0 1970-01-01 00:00 ${"long/".repeat(20)}folder/`,
   ]);
 });
 
@@ -46,6 +61,15 @@ test("the same source gives the same digests", () => {
     return [manifest, ...blobs].map(({ digest }) => digest);
   };
   assert.deepEqual(digests(), digests());
+});
+
+test("a layer packed elsewhere is named by its own digest, and by that of what it unpacks to", () => {
+  const lower = plainLayer([{ kind: "folder", path: "x", mode: 0o755 }]);
+  const packed = gzipLayer(gzipSync(lower.blob.content), lower.diffId);
+  const { manifest, blobs } = buildImage({ ...source, layers: [packed] });
+  const text = (content: Uint8Array | undefined) => new TextDecoder().decode(content);
+  assert.match(text(manifest.content), new RegExp(`tar\\+gzip","digest":"${digestOf(packed.blob.content)}"`));
+  assert.match(text(blobs[0]?.content), new RegExp(`"diff_ids":\\["${lower.diffId}"\\]`));
 });
 
 test("an archive holds its manifest under each of its names", async () => {
@@ -71,6 +95,8 @@ test("a registry's storage leads from the tag to the manifest", async () => {
 
 test("a name without a tag, and a path too long for the header, are refused", async () => {
   await assert.rejects(addToRegistryStorage(buildImage({ ...source, names: ["x.test/a"] }), scratch), /with a tag/);
-  const long: ImageSource = { ...source, layers: [[{ kind: "folder", path: "x".repeat(101), mode: 0o755 }]] };
-  assert.throws(() => buildImage(long), /too long/);
+  for (const path of ["x".repeat(101), `${"x".repeat(156)}/y`, `y/${"x".repeat(101)}`]) {
+    const long: ImageSource = { ...source, layers: [[{ kind: "folder", path, mode: 0o755 }]] };
+    assert.throws(() => buildImage(long), /too long/);
+  }
 });

@@ -1,33 +1,51 @@
 /**
  * Container images as files, without a container engine: layers as tar, an OCI archive for `ctr images import`, and the same image
- * laid out as a registry's storage. Deterministic: the same inputs give the same digests.
+ * laid out as a registry's storage. Deterministic: the same inputs give the same digests. A layer that several images share is made
+ * once and stored once.
  */
 import { createHash } from "node:crypto";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
+import { exists } from "./cache.ts";
+
+interface Owner {
+  readonly uid?: number;
+  /** The same as the uid when left out. */
+  readonly gid?: number;
+}
 
 export type LayerEntry =
-  | {
+  | ({
       readonly kind: "file";
       readonly path: string;
       readonly mode: number;
       readonly content: Uint8Array;
-      readonly uid?: number;
-    }
-  | { readonly kind: "folder"; readonly path: string; readonly mode: number; readonly uid?: number }
+    } & Owner)
+  | ({ readonly kind: "folder"; readonly path: string; readonly mode: number } & Owner)
   /** Points at a file earlier in the same layer. */
-  | { readonly kind: "hardLink"; readonly path: string; readonly target: string };
+  | { readonly kind: "hardLink"; readonly path: string; readonly target: string }
+  | { readonly kind: "symlink"; readonly path: string; readonly target: string };
+
+/** A layer as it is stored, and the digest of what it unpacks to. */
+export interface Layer {
+  readonly mediaType: string;
+  readonly diffId: string;
+  readonly blob: Blob;
+}
 
 export interface ImageSource {
   /** Every name it is known by, with tag. */
   readonly names: readonly string[];
-  readonly layers: readonly (readonly LayerEntry[])[];
+  /** From the lowest up. Give images that share a layer the same `Layer`. */
+  readonly layers: readonly (Layer | readonly LayerEntry[])[];
   readonly config: {
     readonly Entrypoint?: readonly string[];
     readonly Cmd?: readonly string[];
     readonly Env?: readonly string[];
     readonly User?: string;
     readonly WorkingDir?: string;
+    readonly Labels?: Readonly<Record<string, string>>;
+    readonly StopSignal?: string;
   };
 }
 
@@ -44,14 +62,26 @@ export interface BuiltImage {
 
 const MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json";
 
+export function plainLayer(entries: readonly LayerEntry[]): Layer {
+  const content = blob(tar(entries));
+  return { mediaType: "application/vnd.oci.image.layer.v1.tar", diffId: content.digest, blob: content };
+}
+
+/** A layer that was packed elsewhere: gzip of a tar whose digest is `diffId`. */
+export const gzipLayer = (gzip: Uint8Array, diffId: string): Layer => ({
+  mediaType: "application/vnd.oci.image.layer.v1.tar+gzip",
+  diffId,
+  blob: blob(gzip),
+});
+
 export function buildImage({ names, layers, config }: ImageSource): BuiltImage {
-  const layerBlobs = layers.map((entries) => blob(tar(entries)));
+  const built = layers.map((layer) => ("diffId" in layer ? layer : plainLayer(layer)));
   const configBlob = blob(
     json({
       architecture: "amd64",
       os: "linux",
       config,
-      rootfs: { type: "layers", diff_ids: layerBlobs.map(({ digest }) => digest) },
+      rootfs: { type: "layers", diff_ids: built.map(({ diffId }) => diffId) },
     }),
   );
   const manifest = blob(
@@ -59,10 +89,10 @@ export function buildImage({ names, layers, config }: ImageSource): BuiltImage {
       schemaVersion: 2,
       mediaType: MANIFEST_TYPE,
       config: descriptor("application/vnd.oci.image.config.v1+json", configBlob),
-      layers: layerBlobs.map((layer) => descriptor("application/vnd.oci.image.layer.v1.tar", layer)),
+      layers: built.map((layer) => descriptor(layer.mediaType, layer.blob)),
     }),
   );
-  return { names, manifest, blobs: [configBlob, ...layerBlobs] };
+  return { names, manifest, blobs: [configBlob, ...built.map((layer) => layer.blob)] };
 }
 
 /** An archive that `ctr images import` takes, with the image under each of its names. */
@@ -88,7 +118,8 @@ export async function addToRegistryStorage({ names, manifest, blobs }: BuiltImag
   };
   for (const { digest, content } of [manifest, ...blobs]) {
     const hex = digest.slice(7);
-    await put(`blobs/sha256/${hex.slice(0, 2)}/${hex}/data`, content);
+    const path = `blobs/sha256/${hex.slice(0, 2)}/${hex}/data`;
+    if (!(await exists(join(root, path)))) await put(path, content);
   }
   for (const name of names) {
     const { repository, tag } = splitName(name);
@@ -110,10 +141,9 @@ function splitName(name: string): { readonly repository: string; readonly tag: s
 
 const json = (value: unknown) => new TextEncoder().encode(JSON.stringify(value));
 
-const blob = (content: Uint8Array): Blob => ({
-  digest: `sha256:${createHash("sha256").update(content).digest("hex")}`,
-  content,
-});
+const blob = (content: Uint8Array): Blob => ({ digest: digestOf(content), content });
+
+export const digestOf = (content: Uint8Array) => `sha256:${createHash("sha256").update(content).digest("hex")}`;
 
 const descriptor = (mediaType: string, { digest, content }: Blob) => ({ mediaType, digest, size: content.length });
 
@@ -134,23 +164,42 @@ function tar(entries: readonly LayerEntry[]): Uint8Array {
 
 function tarHeader(entry: LayerEntry): Uint8Array {
   const header = Buffer.alloc(BLOCK_BYTES);
-  const path = entry.kind === "folder" ? `${entry.path}/` : entry.path;
-  if (Buffer.byteLength(path) > 100) throw new Error(`too long for a plain tar header: ${path}`);
+  const { name, prefix } = splitPath(entry.kind === "folder" ? `${entry.path}/` : entry.path);
   const octal = (value: number, offset: number, width: number) =>
     header.write(`${value.toString(8).padStart(width - 1, "0")}\0`, offset);
-  header.write(path, 0);
-  // A hard link's entry sets the mode of the shared file, so it must be that of a program.
-  octal(entry.kind === "hardLink" ? 0o755 : entry.mode, 100, 8);
-  const owner = entry.kind === "hardLink" ? 0 : (entry.uid ?? 0);
-  octal(owner, 108, 8);
-  octal(owner, 116, 8);
+  header.write(name, 0);
+  octal(modeOf(entry), 100, 8);
+  const { uid = 0, gid = uid }: Owner = "mode" in entry ? entry : {};
+  octal(uid, 108, 8);
+  octal(gid, 116, 8);
   octal(entry.kind === "file" ? entry.content.length : 0, 124, 12);
   octal(0, 136, 12);
-  header.write({ file: "0", hardLink: "1", folder: "5" }[entry.kind], 156);
-  if (entry.kind === "hardLink") header.write(entry.target, 157);
+  header.write({ file: "0", hardLink: "1", symlink: "2", folder: "5" }[entry.kind], 156);
+  if ("target" in entry) header.write(entry.target, 157);
   header.write("ustar\x0000", 257);
+  header.write(prefix, 345);
   header.fill(" ", 148, 156);
   const sum = header.reduce((total, byte) => total + byte, 0);
   header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148);
   return header;
+}
+
+function modeOf(entry: LayerEntry): number {
+  if ("mode" in entry) return entry.mode;
+  // A hard link's entry sets the mode of the shared file, so it must be that of a program.
+  return entry.kind === "hardLink" ? 0o755 : 0o777;
+}
+
+const NAME_BYTES = 100;
+const PREFIX_BYTES = 155;
+
+/** A path too long for the header's field is cut at a slash; what is before it goes to a second field. */
+function splitPath(path: string): { readonly name: string; readonly prefix: string } {
+  if (Buffer.byteLength(path) <= NAME_BYTES) return { name: path, prefix: "" };
+  const cut = path.indexOf("/", path.length - NAME_BYTES - 1);
+  const [prefix, name] = [path.slice(0, cut), path.slice(cut + 1)];
+  const fits =
+    cut > 0 && name !== "" && Buffer.byteLength(name) <= NAME_BYTES && Buffer.byteLength(prefix) <= PREFIX_BYTES;
+  if (!fits) throw new Error(`too long for a plain tar header: ${path}`);
+  return { name, prefix };
 }

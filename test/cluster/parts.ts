@@ -2,8 +2,8 @@
  * The programs of a real cluster, built from pinned Go modules.
  *
  * Each upstream has a go.mod of its own under `parts/`, because their dependency versions do not agree. What is built from one
- * lands in one cache entry keyed by its go.mod, go.sum, build settings and the Go version; a second run finds it. A cold build
- * takes 20 minutes on two cores, so it says what it is at.
+ * lands in one cache entry keyed by its go.mod, go.sum, sources of ours, build settings and the Go version; a second run finds it. A cold
+ * build takes 20 minutes on two cores, so it says what it is at.
  */
 import { createHash } from "node:crypto";
 import { readFile, statfs } from "node:fs/promises";
@@ -14,14 +14,32 @@ import { command } from "./command.ts";
 const KUBERNETES_VERSION = "v1.36.4";
 
 interface Upstream {
-  /** Program name → Go package. */
+  /** Program name → Go package; a name that ends in `.test` is built from the package's tests. */
   readonly programs: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string>>;
   readonly flags: readonly string[];
   readonly linkerFlags: string;
+  /** Files of ours beside its go.mod that are built with it. */
+  readonly sources?: readonly string[];
 }
 
 const pure = { env: { CGO_ENABLED: "0" }, flags: [], linkerFlags: "-s -w" } as const;
+
+// Without these every Kubernetes program reports v0.0.0-master.
+const kubernetes = {
+  ...pure,
+  linkerFlags: [
+    "-s -w",
+    ...Object.entries({
+      gitVersion: KUBERNETES_VERSION,
+      gitMajor: "1",
+      gitMinor: "36",
+      gitCommit: "deckhand-test-parts",
+      gitTreeState: "clean",
+      buildDate: "2026-01-01T00:00:00Z",
+    }).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`),
+  ].join(" "),
+} as const;
 
 const upstreams = {
   etcd: { ...pure, programs: { etcd: "go.etcd.io/etcd/server/v3" } },
@@ -49,34 +67,47 @@ const upstreams = {
     },
   },
   registry: { ...pure, programs: { registry: "github.com/distribution/distribution/v3/cmd/registry" } },
+  coredns: { ...pure, programs: { coredns: "." }, sources: ["main.go"] },
+  "metrics-server": { ...pure, programs: { "metrics-server": "sigs.k8s.io/metrics-server/cmd/metrics-server" } },
   kubernetes: {
-    ...pure,
-    // Without these every Kubernetes program reports v0.0.0-master.
-    linkerFlags: [
-      "-s -w",
-      ...Object.entries({
-        gitVersion: KUBERNETES_VERSION,
-        gitMajor: "1",
-        gitMinor: "36",
-        gitCommit: "deckhand-test-parts",
-        gitTreeState: "clean",
-        buildDate: "2026-01-01T00:00:00Z",
-      }).map(([name, value]) => `-X k8s.io/component-base/version.${name}=${value}`),
-    ].join(" "),
+    ...kubernetes,
     programs: {
       "kube-apiserver": "k8s.io/kubernetes/cmd/kube-apiserver",
       "kube-controller-manager": "k8s.io/kubernetes/cmd/kube-controller-manager",
       "kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler",
+      kubeadm: "k8s.io/kubernetes/cmd/kubeadm",
       kubectl: "k8s.io/kubernetes/cmd/kubectl",
       kubelet: "k8s.io/kubernetes/cmd/kubelet",
       "kube-proxy": "k8s.io/kubernetes/cmd/kube-proxy",
       agnhost: "k8s.io/kubernetes/test/images/agnhost",
     },
   },
+  // Upstream's own tests, and what only their images hold.
+  conformance: {
+    ...kubernetes,
+    programs: {
+      "e2e.test": "k8s.io/kubernetes/test/e2e",
+      ginkgo: "github.com/onsi/ginkgo/v2/ginkgo",
+      nnp: "k8s.io/kubernetes/test/images/nonewprivs",
+    },
+  },
+  "sample-apiserver": { ...pure, programs: { "sample-apiserver": "k8s.io/sample-apiserver" } },
 } as const satisfies Record<string, Upstream>;
 
 export type UpstreamName = keyof typeof upstreams;
 export type ProgramName = { [U in UpstreamName]: keyof (typeof upstreams)[U]["programs"] }[UpstreamName];
+
+/** What a cluster is made of. */
+export const CLUSTER_UPSTREAMS = [
+  "etcd",
+  "containerd",
+  "runc",
+  "cni",
+  "registry",
+  "coredns",
+  "metrics-server",
+  "kubernetes",
+] as const satisfies readonly UpstreamName[];
 
 /** Where every program is, once built. */
 export interface Parts {
@@ -88,9 +119,11 @@ export interface Parts {
 const BYTES_WANTED_FOR_A_COLD_BUILD = 14 * 2 ** 30;
 
 /** Builds what is not in the cache yet, and says where everything is. */
-export async function buildParts(report: (line: string) => void = () => {}): Promise<Parts> {
+export async function buildParts(
+  report: (line: string) => void = () => {},
+  names: readonly UpstreamName[] = CLUSTER_UPSTREAMS,
+): Promise<Parts> {
   const goVersion = (await command("go", ["env", "GOVERSION"])).trim();
-  const names = Object.keys(upstreams) as UpstreamName[];
   const keys = new Map(await Promise.all(names.map(async (name) => [name, await keyOf(name, goVersion)] as const)));
   const missing: UpstreamName[] = [];
   for (const name of names) if (!(await exists(join(cacheRoot(), "parts", key(keys, name))))) missing.push(name);
@@ -105,7 +138,7 @@ export async function buildParts(report: (line: string) => void = () => {}): Pro
         turn += 1;
         const startedMs = Date.now();
         report(`[${turn}/${total}] building ${program} of ${name}`);
-        await build(upstreams[name], partFolder(name), goPackage, join(scratch, program));
+        await build(upstreams[name], partFolder(name), { program, goPackage }, scratch);
         report(`[${turn}/${total}] ${program}: ${((Date.now() - startedMs) / 1000).toFixed(0)} s`);
       }
     });
@@ -117,8 +150,20 @@ export async function buildParts(report: (line: string) => void = () => {}): Pro
 
 function key<K, V>(map: ReadonlyMap<K, V>, name: K): V {
   const value = map.get(name);
-  if (value === undefined) throw new Error(`unknown upstream ${String(name)}`);
+  if (value === undefined) throw new Error(`${String(name)} was not asked for`);
   return value;
+}
+
+/** Where the sources of one of an upstream's modules are; fetches them when the machine has the programs only. */
+export async function moduleFolder(name: UpstreamName, module: string): Promise<string> {
+  const env = { GOFLAGS: "-mod=readonly", GOTOOLCHAIN: "local" };
+  const answer = await command("go", ["mod", "download", "-json", module], {
+    cwd: partFolder(name),
+    env,
+    limitMs: 10 * 60_000,
+  });
+  const { Dir } = JSON.parse(answer) as { readonly Dir: string };
+  return Dir;
 }
 
 const partFolder = (name: UpstreamName) => join(import.meta.dirname, "parts", name);
@@ -132,16 +177,23 @@ function upstreamOf(program: ProgramName): UpstreamName {
 
 async function keyOf(name: UpstreamName, goVersion: string): Promise<string> {
   const hash = createHash("sha256");
-  for (const file of ["go.mod", "go.sum"]) hash.update(await readFile(join(partFolder(name), file)));
+  const { sources = [] }: Upstream = upstreams[name];
+  for (const file of ["go.mod", "go.sum", ...sources]) hash.update(await readFile(join(partFolder(name), file)));
   hash.update(JSON.stringify([upstreams[name], goVersion]));
   return `${name}-${hash.digest("hex").slice(0, 16)}`;
 }
 
-async function build(upstream: Upstream, cwd: string, goPackage: string, output: string): Promise<void> {
-  const args = ["build", "-trimpath", "-ldflags", upstream.linkerFlags, ...upstream.flags, "-o", output, goPackage];
+async function build(
+  { linkerFlags, flags, env }: Upstream,
+  cwd: string,
+  { program, goPackage }: { readonly program: string; readonly goPackage: string },
+  folder: string,
+): Promise<void> {
+  const verb = program.endsWith(".test") ? ["test", "-c", "-vet=off"] : ["build"];
+  const args = [...verb, "-trimpath", "-ldflags", linkerFlags, ...flags, "-o", join(folder, program), goPackage];
   await command("go", args, {
     cwd,
-    env: { ...upstream.env, GOFLAGS: "-buildvcs=false -mod=readonly", GOTOOLCHAIN: "local" },
+    env: { ...env, GOFLAGS: "-buildvcs=false -mod=readonly", GOTOOLCHAIN: "local" },
     limitMs: 45 * 60_000,
   });
 }

@@ -7,6 +7,9 @@ export interface FilesWorld {
   readonly files: HostFiles;
   /** Empty, and only ours. */
   readonly folder: string;
+  /** An owner and a group that files may be given. */
+  readonly uid: number;
+  readonly gid: number;
   end(): Promise<void>;
 }
 
@@ -29,18 +32,21 @@ export function hostFilesContract(name: string, begin: () => Promise<FilesWorld>
     afterEach(() => begun?.end());
     const world = () => {
       if (begun === undefined) throw new Error("the world has not begun");
-      return { files: begun.files, at: (name: string) => `${begun?.folder ?? ""}/${name}` };
+      const { files, folder, uid, gid } = begun;
+      return { files, uid, gid, at: (name: string) => `${folder}/${name}` };
     };
     writing(world);
     appending(world);
     reading(world);
+    owning(world);
     naming(world);
+    renaming(world);
     removing(world);
     watching(world);
   });
 }
 
-type World = () => { readonly files: HostFiles; readonly at: (name: string) => string };
+type World = () => Pick<FilesWorld, "files" | "uid" | "gid"> & { readonly at: (name: string) => string };
 
 function writing(world: World): void {
   test("a file written is read back, with its mode whatever the umask, and no other file is left", async () => {
@@ -75,6 +81,30 @@ function writing(world: World): void {
     assert.deepEqual(await files.list(at(".")), ["folder"]);
   });
 
+  test("a file filled anew stays the same file, with the new mode, and is made where there was none", async () => {
+    const { files, at } = world();
+    await files.overwrite(at("a"), bytes("first and long"), 0o600);
+    assert.equal(text(await files.read(at("a"), 100)), "first and long");
+    await files.overwrite(at("a"), bytes("second"), 0o646);
+    assert.equal(text(await files.read(at("a"), 100)), "second");
+    const facts = await files.facts(at("a"));
+    assert.deepEqual([facts?.kind, facts?.sizeBytes, facts?.mode], ["file", 6, 0o646]);
+    await files.overwrite(at("a"), bytes(""), 0o600);
+    assert.equal((await files.facts(at("a")))?.sizeBytes, 0);
+    assert.deepEqual(await files.list(at(".")), ["a"]);
+  });
+
+  test("nothing is filled anew through a link, over a folder or in no folder", async () => {
+    const { files, at } = world();
+    await files.writeAtomically(at("real"), bytes("real"), 0o600);
+    await files.link(at("real"), at("link"));
+    await rejects("notPermitted", files.overwrite(at("link"), bytes("mine"), 0o600));
+    await files.makeFolder(at("folder"), 0o700);
+    await rejects("exists", files.overwrite(at("folder"), bytes("mine"), 0o600));
+    await rejects("notFound", files.overwrite(at("none/a"), bytes("mine"), 0o600));
+    assert.equal(text(await files.read(at("real"), 9)), "real");
+  });
+
   test("an empty file is made once", async () => {
     const { files, at } = world();
     await files.makeFile(at("log"), 0o666);
@@ -93,6 +123,17 @@ function appending(world: World): void {
     assert.equal(text(await files.read(at("a"), 100)), "head and!");
     await files.appendAt(at("a"), 4, bytes(""));
     assert.equal(text(await files.read(at("a"), 100)), "head");
+  });
+
+  test("an append that is not synced is seen at once, and one that is goes on behind it", async () => {
+    const { files, at } = world();
+    await files.writeAtomically(at("a"), bytes("head"), 0o600);
+    await files.appendAt(at("a"), 4, bytes(" then"), "unsynced");
+    assert.equal(text(await files.read(at("a"), 100)), "head then");
+    await files.appendAt(at("a"), 9, bytes(" more"));
+    await files.appendAt(at("a"), 4, bytes("!"), "unsynced");
+    assert.equal(text(await files.read(at("a"), 100)), "head!");
+    await rejects("other", files.appendAt(at("a"), 9, bytes("x"), "unsynced"));
   });
 
   test("an append never makes a file, leaves no hole and follows no link", async () => {
@@ -152,6 +193,89 @@ function reading(world: World): void {
     const after = await files.facts(at("a"));
     assert.ok(before !== undefined && after !== undefined && after.modifiedWallNs > before.modifiedWallNs);
     assert.deepEqual([await files.facts(at("none")), await files.facts(at("a/below"))], [undefined, undefined]);
+  });
+}
+
+function owning(world: World): void {
+  test("a new file has its content, mode, owner and group, and is never made twice", async () => {
+    const { files, at, uid, gid } = world();
+    await files.writeNew(at("a"), bytes("first"), { mode: 0o666 });
+    await files.writeNew(at("b"), bytes("second"), { mode: 0o2670, uid, gid });
+    await rejects("exists", files.writeNew(at("a"), bytes("other"), { mode: 0o600 }));
+    await files.link("nowhere", at("link"));
+    await rejects("exists", files.writeNew(at("link"), bytes("other"), { mode: 0o600 }));
+    await rejects("notFound", files.writeNew(at("none/a"), bytes("x"), { mode: 0o600 }));
+    assert.deepEqual([text(await files.read(at("a"), 9)), text(await files.read(at("b"), 9))], ["first", "second"]);
+    const [a, b] = [await files.facts(at("a")), await files.facts(at("b"))];
+    assert.deepEqual([a?.mode, b?.mode, b?.uid, b?.gid], [0o666, 0o2670, uid, gid]);
+    assert.deepEqual(await files.list(at(".")), ["a", "b", "link"]);
+  });
+
+  test("owner and mode are changed of what is at the path, never of what a link points to", async () => {
+    const { files, at, uid, gid } = world();
+    await files.makeFolder(at("folder"), 0o700);
+    await files.setOwner(at("folder"), uid, gid);
+    await files.setMode(at("folder"), 0o2777);
+    const folder = await files.facts(at("folder"));
+    assert.deepEqual([folder?.mode, folder?.uid, folder?.gid], [0o2777, uid, gid]);
+
+    await files.makeFile(at("file"), 0o640);
+    await files.link("file", at("link"));
+    const before = await files.facts(at("file"));
+    await files.setOwner(at("link"), uid, gid);
+    await rejects("notPermitted", files.setMode(at("link"), 0o777));
+    const [link, after] = [await files.facts(at("link")), await files.facts(at("file"))];
+    assert.deepEqual([link?.uid, link?.gid, after], [uid, gid, before]);
+    await rejects("notFound", files.setOwner(at("none"), uid, gid));
+    await rejects("notFound", files.setMode(at("none"), 0o600));
+  });
+
+  test("what is made in a folder with the set-group bit has the folder's group", async () => {
+    const { files, at, uid, gid } = world();
+    await files.makeFolder(at("folder"), 0o700);
+    await files.setOwner(at("folder"), uid, gid);
+    await files.setMode(at("folder"), 0o2770);
+    await files.writeNew(at("folder/a"), bytes("x"), { mode: 0o600 });
+    await files.makeFolder(at("folder/b"), 0o700);
+    await files.link("a", at("folder/c"));
+    const gids = await Promise.all(["a", "b", "c"].map(async (name) => (await files.facts(at(`folder/${name}`)))?.gid));
+    assert.deepEqual(gids, [gid, gid, gid]);
+  });
+}
+
+function renaming(world: World): void {
+  test("a rename takes the place of a file, a link or an empty folder, and of nothing else", async () => {
+    const { files, at } = world();
+    await files.writeNew(at("new"), bytes("new"), { mode: 0o600 });
+    await files.writeNew(at("old"), bytes("old"), { mode: 0o600 });
+    await files.rename(at("new"), at("old"));
+    assert.equal(text(await files.read(at("old"), 9)), "new");
+    await files.link("one", at("link"));
+    await files.link("two", at("next"));
+    await files.rename(at("next"), at("link"));
+    assert.equal(await files.readLink(at("link")), "two");
+    await files.makeFolder(at("folder/below"), 0o700);
+    await files.makeFolder(at("empty"), 0o755);
+    await files.rename(at("folder"), at("empty"));
+    assert.deepEqual([await files.list(at(".")), await files.list(at("empty"))], [["empty", "link", "old"], ["below"]]);
+    await files.makeFolder(at("other"), 0o755);
+    await rejects("notEmpty", files.rename(at("other"), at("empty")));
+    await rejects("exists", files.rename(at("old"), at("empty")));
+    await rejects("notFound", files.rename(at("none"), at("old")));
+    await rejects("notFound", files.rename(at("old"), at("none/a")));
+    assert.deepEqual(await files.list(at(".")), ["empty", "link", "old", "other"]);
+  });
+
+  test("what is written below a renamed folder is found there", async () => {
+    const { files, at } = world();
+    await files.makeFolder(at("a/b"), 0o700);
+    await files.writeAtomically(at("a/b/file"), bytes("x"), 0o600);
+    await files.rename(at("a"), at("c"));
+    await files.writeAtomically(at("c/b/file"), bytes("y"), 0o600);
+    await files.makeFolder(at("a/b"), 0o700);
+    await files.writeAtomically(at("a/b/file"), bytes("z"), 0o600);
+    const found = await Promise.all(["a/b/file", "c/b/file"].map(async (name) => text(await files.read(at(name), 9))));
+    assert.deepEqual(found, ["z", "y"]);
   });
 }
 

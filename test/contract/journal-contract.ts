@@ -1,11 +1,12 @@
 /** What the Journal port promises, on any files: its records come back in the next life of the process, in order and whole. */
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { createJournal, type JournalLimits } from "../../src/controllers/journal/journal.ts";
+import { createJournal, type JournalLimits, type OpenJournal } from "../../src/controllers/journal/journal.ts";
+import { lookAtJournal, readJournal } from "../../src/controllers/journal/look.ts";
+import { encodeLine } from "../../src/controllers/journal/segment-text.ts";
 import type { JournalProblem } from "../../src/controllers/journal/segments.ts";
 import type { JournalRecord } from "../../src/domain/journal/records.ts";
-import type { HostFiles } from "../../src/ports/host-files.ts";
-import type { Journal } from "../../src/ports/journal.ts";
+import { HostFileError, type HostFiles } from "../../src/ports/host-files.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
 export interface JournalWorld {
@@ -28,7 +29,8 @@ const decision = (uid: string, why: string): JournalRecord => ({
 });
 
 interface Life {
-  readonly journal: Journal;
+  readonly journal: OpenJournal;
+  readonly clock: ManualClock;
   readonly files: HostFiles;
   readonly folder: string;
   readonly problems: JournalProblem[];
@@ -47,8 +49,10 @@ export function journalContract(name: string, begin: () => Promise<JournalWorld>
       const files = begun.restart();
       const problems: JournalProblem[] = [];
       const onProblem = (problem: JournalProblem) => problems.push(problem);
+      const clock = new ManualClock();
       return {
-        journal: createJournal({ files, folder, clock: new ManualClock(), onProblem, limits }),
+        journal: createJournal({ files, folder, clock, onProblem, limits }),
+        clock,
         files,
         folder,
         problems,
@@ -58,6 +62,11 @@ export function journalContract(name: string, begin: () => Promise<JournalWorld>
     bounding(start);
     repairing(start);
   });
+}
+
+async function until(isTrue: () => Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 1000; turn += 1) if (await isTrue()) return;
+  assert.fail("it did not come true");
 }
 
 type Start = (limits?: Partial<JournalLimits>) => Life;
@@ -94,6 +103,61 @@ function remembering(start: Start): void {
     for (let index = 0; index < 10; index += 1) journal.note(decision("a", "again ".repeat(20)));
     for (let before = 0; before < 500; ) before = (await files.facts(`${folder}/journal-00000001.log`))?.sizeBytes ?? 0;
     assert.ok((await start().journal.replay()).length > 5);
+  });
+
+  test("a note goes alone when no record comes within a second, and others can read it while the journal is written", async () => {
+    const { journal, clock, files, folder } = start();
+    await journal.replay();
+    await journal.append(admitted("a"));
+    const known = async () => (await readJournal(files, folder)).length;
+    journal.note(decision("a", "alone"));
+    assert.equal(await known(), 1);
+    await clock.advance(1000);
+    await until(async () => (await known()) === 2);
+    await Promise.all([journal.append(admitted("b")), journal.append(admitted("c"))]);
+    assert.deepEqual(await readJournal(files, folder), [
+      admitted("a"),
+      decision("a", "alone"),
+      admitted("b"),
+      admitted("c"),
+    ]);
+    assert.equal(clock.timersPending, 0);
+  });
+
+  test("what is noted is written when the writer comes to rest, and nothing after it", async () => {
+    const { journal, clock, files, folder } = start();
+    await journal.replay();
+    journal.note(decision("a", "last"));
+    await journal.rest();
+    journal.note(decision("a", "too late"));
+    assert.equal(clock.timersPending, 0);
+    assert.deepEqual(await readJournal(files, folder), [decision("a", "last")]);
+    await start().journal.replay();
+  });
+
+  test("a reader that meets a compaction looks again, and what nobody knows comes as it is", async () => {
+    const { journal, files, folder } = start();
+    await journal.replay();
+    await journal.append(admitted("a"));
+    const first = `${folder}/journal-00000001.log`;
+    const content = await files.read(first, 1e6);
+    await files.appendAt(first, content.length, encodeLine({ kind: "new", uid: "a", pod: "ns/a", wallMs: 1 }));
+    await files.appendAt(first, (await files.read(first, 1e6)).length, new TextEncoder().encode("99 torn"));
+    let reads = 0;
+    const racing: Pick<HostFiles, "list" | "read"> = {
+      list: (path) => files.list(path),
+      read: async (path, bytesMax) => {
+        reads += 1;
+        if (reads > 1) return files.read(path, bytesMax);
+        throw new HostFileError("read", path, "notFound", "compacted away");
+      },
+    };
+    assert.deepEqual(await lookAtJournal(racing, folder), [
+      admitted("a"),
+      { kind: "new", uid: "a", pod: "ns/a", wallMs: 1 },
+    ]);
+    assert.deepEqual(await readJournal(files, folder), [admitted("a")]);
+    assert.deepEqual(await lookAtJournal(files, `${folder}/nowhere`), []);
   });
 
   test("an endless text is cut, and the record stays", async () => {

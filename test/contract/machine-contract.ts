@@ -18,6 +18,7 @@ export function machineContract(name: string, begin: () => MachineWorld): void {
       const { machine } = begin();
       const facts = await machine.facts();
       assert.ok(Number.isInteger(facts.cpus) && facts.cpus >= 1, `${facts.cpus} CPUs`);
+      assert.ok(facts.physicalCores <= facts.cpus && facts.sockets <= facts.physicalCores);
       assert.ok(facts.memoryBytes > 64n * 1024n ** 2n && facts.swapBytes >= 0n);
       assert.ok(facts.pidsMax > 100 && Number.isInteger(facts.pidsMax));
       for (const [pageBytes, bytes] of facts.hugepages) assert.ok(pageBytes >= 4096n && bytes % pageBytes === 0n);

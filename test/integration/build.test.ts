@@ -3,6 +3,9 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
 import { dirname } from "node:path";
 import { after, describe, test } from "node:test";
+import { hostClock } from "../../src/wire/host/clock.ts";
+import { startHelper } from "../../src/wire/mounts/helper-process.ts";
+import { createStats } from "../../src/wire/stats/stats.ts";
 import { buildBundle } from "../../tools/build/bundle.ts";
 import { buildExecutable } from "../../tools/build/executable.ts";
 import { inRepository } from "../../tools/repository.ts";
@@ -29,6 +32,18 @@ describe("npm run build", () => {
     figure("executable", statSync(executable).size, "bytes");
   });
 
+  test("the bundle carries the program of the thread that reads figures, which needs no file", async () => {
+    const [address = ""] = /data:text\/javascript;base64,[A-Za-z0-9+/=]+/.exec(readFileSync(bundle, "utf8")) ?? [];
+    const stats = createStats({ clock: hostClock, program: new URL(address) });
+    const question = { detail: "usage", groups: [], sandboxes: new Set<string>(), filesystems: [], files: [] } as const;
+    const { groups } = await stats.read(question, new AbortController().signal);
+    await stats.close();
+    assert.deepEqual(
+      groups.map(({ id, cpu }) => [id, (cpu?.usageNs ?? 0) > 0]),
+      [["/", true]],
+    );
+  });
+
   for (const [what, command] of [
     ["the bundle", [process.execPath, bundle]],
     ["the executable", [executable]],
@@ -37,6 +52,14 @@ describe("npm run build", () => {
     test(`${what} says its version`, () => {
       const stdout = "deckhand 0.0.0 (Kubernetes v1.36.4)\n";
       assert.deepEqual(run(file, ...args, "--version"), { status: 0, stdout, stderr: "" });
+    });
+
+    test(`${what} is its own helper for volumes`, async () => {
+      const helper = startHelper({ file, args: [...args, "volume-helper"] });
+      const reply = await helper.run({ kind: "kindOf", path: elsewhere.root }, () => {});
+      helper.end();
+      await helper.ended;
+      assert.deepEqual(reply, { kind: "done", value: "folder" });
     });
 
     test(`[1.1] ${what}, called as kubelet through a link, has the kubelet's command line`, () => {

@@ -106,12 +106,12 @@ test("an interface of that name that is not ours is neither used nor removed", a
   const first = await bare();
   await first.down();
   const theirs = first.layout.machineInterface;
-  await command("ip", ["link", "add", theirs, "type", "veth", "peer", "name", "theirs1"]);
+  await command("ip", ["link", "add", theirs, "type", "veth", "peer", "name", "deckhand99999"]);
   try {
     const second = await bare();
     assert.notEqual(second.layout.machineInterface, theirs);
     await second.down();
-    assert.match(await command("ip", ["link", "show", theirs]), /theirs1/);
+    assert.match(await command("ip", ["link", "show", theirs]), /deckhand99999/);
   } finally {
     await command("ip", ["link", "del", theirs]);
   }

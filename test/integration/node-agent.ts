@@ -8,6 +8,7 @@ import { LatestCell } from "../../src/concurrency/latest-cell.ts";
 import { runOwnNode } from "../../src/controllers/cluster-objects/own-node.ts";
 import { runPressure } from "../../src/controllers/eviction/pressure.ts";
 import { runImageList } from "../../src/controllers/images/image-list.ts";
+import { runCsiNode } from "../../src/controllers/node/csi-node.ts";
 import { runLease } from "../../src/controllers/node/lease.ts";
 import { runNodeStatus } from "../../src/controllers/node/node-status.ts";
 import { runPodCidr } from "../../src/controllers/node/pod-cidr.ts";
@@ -45,6 +46,7 @@ export interface NodeAgentOptions {
   readonly user?: { readonly name: string; readonly groups: readonly string[] };
   readonly change?: Partial<NodeOptions>;
   readonly registration?: Partial<RegistrationOptions>;
+  readonly withCsiNode?: boolean;
   readonly evictionHard?: Readonly<Record<string, string>>;
 }
 
@@ -135,6 +137,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     ),
     runLease({ ...parts, api: heartbeats, options: { nodeName: node.name, leaseDurationSeconds: 40 } }, stop.signal),
     runPodCidr(parts, stop.signal),
+    options.withCsiNode === true ? runCsiNode({ ...parts, api, nodeName: node.name }, stop.signal) : undefined,
     runPressure(
       {
         ...parts,

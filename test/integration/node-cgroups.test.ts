@@ -32,7 +32,14 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
   const admittedPods = new LatestTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>();
   const clock = new ManualClock();
   const told: string[] = [];
-  const facts = { cpus: 4, memoryBytes: MEMORY_BYTES, pidsMax: 4096, hugepages: new Map([[2_097_152n, 0n]]) };
+  const facts = {
+    cpus: 4,
+    physicalCores: 4,
+    sockets: 1,
+    memoryBytes: MEMORY_BYTES,
+    pidsMax: 4096,
+    hugepages: new Map([[2_097_152n, 0n]]),
+  };
   const names = {
     swapBytes: 0n,
     machineId: "",
@@ -41,6 +48,8 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
     kernelVersion: "",
     osImage: "",
     hostname: "",
+    selinux: false,
+    apparmor: false,
   };
   const controller = new ResourcesController({
     cgroups: new LatestCell<NodeCgroups | undefined>({ pods, machine: on([]) }),

@@ -22,7 +22,6 @@ const NODE: readonly Difference[] = [
   [/^metadata\.labels\.kubernetes\.io\/hostname$/, "the name of the node"],
   [/^status\.addresses\.(InternalIP|Hostname)$/, "the node's own address and name"],
   [/^status\.conditions\.\w+\.last(Heartbeat|Transition)Time$/, "the two nodes started at different moments", "maybe"],
-  [/^status\.declaredFeatures\.\d$/, "none of the four is built yet, and what is not built is not declared (row 3.18)"],
 ];
 
 const LEASE: readonly Difference[] = [
@@ -30,6 +29,11 @@ const LEASE: readonly Difference[] = [
   [/^metadata\.ownerReferences\.0\.(name|uid)$/, "each is owned by its own Node"],
   [/^spec\.holderIdentity$/, "each is held by its own node"],
   [/^spec\.renewTime$/, "renewed at different moments; ours to the millisecond, as the clock of the platform goes"],
+];
+
+const CSI_NODE: readonly Difference[] = [
+  ...BOTH,
+  [/^metadata\.ownerReferences\.0\.(name|uid)$/, "each is owned by its own Node"],
 ];
 
 /** One entry per leaf; lists of things with a type by their type. */
@@ -67,7 +71,7 @@ describe("two nodes side by side", () => {
   before(async () => {
     cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }, { agent: "none" }] });
     [theirs, ours] = cluster.nodes as [ClusterNode, ClusterNode];
-    agent = await startNodeAgent({ cluster, node: ours, machine: boxedMachine(ours) });
+    agent = await startNodeAgent({ cluster, node: ours, machine: boxedMachine(ours), withCsiNode: true });
     // The Go kubelet's images come with its second report, and the controllers put their labels, taints and annotations.
     await waitUntil("both nodes to be as they stay", 60_000, async () => {
       const nodes = [await get("node", theirs.name), await get("node", ours.name)] as readonly FullNode[];
@@ -104,13 +108,14 @@ describe("two nodes side by side", () => {
     assert.deepEqual(status.features, { supplementalGroupsPolicy: true });
   });
 
-  test("[3.5] [3.18] the address is the operator's with the name after it, and nothing unbuilt is declared", async () => {
+  test("[3.5] [3.18] the address is the operator's with the name after it, and the same features are declared", async () => {
     const { status } = (await get("node", ours.name)) as FullNode;
     assert.deepEqual(status.addresses, [
       { type: "InternalIP", address: ours.address },
       { type: "Hostname", address: ours.name },
     ]);
-    assert.equal(status.declaredFeatures, undefined);
+    const go = (await get("node", theirs.name)) as FullNode;
+    assert.deepEqual(status.declaredFeatures, go.status.declaredFeatures);
   });
 
   test("[3.7] [3.10] allocatable and images equal the Go kubelet's to the digit", async () => {
@@ -129,6 +134,11 @@ describe("two nodes side by side", () => {
       ),
     );
     assert.deepEqual(unexplained(await lease(ours.name), await lease(theirs.name), LEASE), []);
+  });
+
+  test("[13.26] every field of the CSINode equals the Go kubelet's, but for what the table explains", async () => {
+    const csiNode = ({ name }: ClusterNode) => get("csinode", name);
+    assert.deepEqual(unexplained(await csiNode(ours), await csiNode(theirs), CSI_NODE), []);
   });
 
   test("[3.11] kubectl describe says the same of both, line by line", async () => {
@@ -159,7 +169,22 @@ describe("two nodes side by side", () => {
     assert.deepEqual(missing, []);
     assert.ok(go.length >= 5, `the Go kubelet told ${go.length} events`);
   });
+
+  test("[13.26] [27.4.5] what a driver wrote into the CSINode outlives the agent", async () => {
+    const drivers = [{ name: "disk.example.com", nodeID: "d-1", topologyKeys: null }];
+    await cluster.kubectl("patch", "csinode", ours.name, "--type=merge", "-p", JSON.stringify({ spec: { drivers } }));
+    const before = (await get("csinode", ours.name)) as FullCsiNode;
+    assert.equal(before.spec.drivers[0]?.name, "disk.example.com");
+    await agent.stop();
+    agent = await startNodeAgent({ cluster, node: ours, machine: boxedMachine(ours), withCsiNode: true });
+    await waitUntil("the node to be ready again", 30_000, async () => agent.nodeHolds.value.storage === undefined);
+    assert.deepEqual(await get("csinode", ours.name), before);
+  });
 });
+
+interface FullCsiNode {
+  readonly spec: { readonly drivers: readonly { readonly name: string }[] };
+}
 
 interface FullNode {
   readonly metadata: { readonly annotations: Readonly<Record<string, string>> };

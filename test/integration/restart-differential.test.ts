@@ -5,45 +5,18 @@
 import assert from "node:assert/strict";
 import { loadavg } from "node:os";
 import { after, before, suite, test } from "node:test";
-import type { Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
-import type { CriProxy } from "../cluster/cri-proxy.ts";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
-import { BUSYBOX, ClusterPods, podOn, sh } from "../support/cluster-pods.ts";
+import { BothAgents, NODES, SIDES, type Side } from "../support/both-agents.ts";
+import { type ClusterPods, podOn } from "../support/cluster-pods.ts";
 import { runsOf } from "../support/cri-log.ts";
 import { neutralEvents, neutralStatus } from "../support/normal-form.ts";
+import { CASES, FINISHED, isRestarted, RESTARTED, type RestartCase } from "./restart-differential/cases.ts";
 import { runtimeRequests } from "./restart-differential/runtime-requests.ts";
 
-const NODES = { go: "n1", deckhand: "n2" } as const;
-type Side = keyof typeof NODES;
-const SIDES: readonly Side[] = ["go", "deckhand"];
-
-const POLICIES = ["Always", "OnFailure", "Never"] as const;
-type Policy = (typeof POLICIES)[number];
-
-const ENDS = {
-  exit0: { containers: [sh("exit 0")] },
-  exit1: { containers: [sh("echo why >&2; exit 1")] },
-  // The first process of its own PID namespace could not be killed from within. The API doubles a dollar that is meant.
-  signal: { hostPID: true, containers: [sh("kill -KILL $$$$")] },
-  oom: {
-    containers: [
-      { name: "main", image: BUSYBOX, command: ["tail", "/dev/zero"], resources: { limits: { memory: "32Mi" } } },
-    ],
-  },
-} as const satisfies Record<string, Partial<PodSpec>>;
-type End = keyof typeof ENDS;
-
-const CASES = POLICIES.flatMap((policy) => (Object.keys(ENDS) as End[]).map((end) => ({ policy, end })));
-const isRestarted = ({ policy, end }: { readonly policy: Policy; readonly end: End }) =>
-  policy === "Always" || (policy === "OnFailure" && end !== "exit0");
-const RESTARTED = CASES.filter(isRestarted);
-const FINISHED = CASES.filter((one) => !isRestarted(one));
-
-const nameOf = ({ policy, end }: { readonly policy: Policy; readonly end: End }, side: Side) =>
-  `${policy.toLowerCase()}-${end}-${NODES[side]}`;
-const titleOf = ({ policy, end }: { readonly policy: Policy; readonly end: End }) => `${policy} ${end}`;
+const nameOf = ({ policy, end }: RestartCase, side: Side) => `${policy.toLowerCase()}-${end}-${NODES[side]}`;
+const titleOf = ({ policy, end }: RestartCase) => `${policy} ${end}`;
 
 /** Of the runs 0, 1 and 2: how long after its end the next one may begin. */
 const BACKOFFS_MS = [0, 10_000, 20_000] as const;
@@ -58,36 +31,24 @@ const APART_MS = 400;
 /** Two agents, two runtimes and a control plane on their own stay below this. */
 const BUSY_LOAD_MIN = 8;
 
-let cluster: Cluster;
+let world: BothAgents;
 let pods: ClusterPods;
 
 before(async () => {
-  cluster = await startCluster({
-    controlPlane: "full",
-    nodes: [
-      { agent: "go", criProxy: true },
-      { agent: "deckhand", criProxy: true },
-    ],
-  });
-  pods = await ClusterPods.of(cluster);
+  world = await BothAgents.start();
+  ({ pods } = world);
   for (const [index, one] of CASES.entries()) {
     // Neither side always goes first, and a crowd would measure the machine.
     for (const side of index % 2 === 0 ? SIDES : SIDES.toReversed()) {
-      await pods.create(podOn(NODES[side], nameOf(one, side), { restartPolicy: one.policy, ...ENDS[one.end] }));
+      await pods.create(podOn(NODES[side], nameOf(one, side), one.spec));
       await pause(APART_MS);
     }
   }
 });
 
-after(async () => {
-  await pods.close();
-  await cluster.down();
-});
+after(() => world.end());
 
-const proxyOf = (side: Side): CriProxy =>
-  cluster.nodes.find(({ name }) => name === NODES[side])?.criProxy ?? assert.fail("the node has a proxy");
-
-async function both(one: (typeof CASES)[number], what: string, is: (pod: Pod) => boolean) {
+async function both(one: RestartCase, what: string, is: (pod: Pod) => boolean) {
   const [go, ours] = await Promise.all(SIDES.map((side) => pods.first(nameOf(one, side), what, is, 120_000)));
   assert.ok(go !== undefined && ours !== undefined);
   return { go, ours };
@@ -102,7 +63,7 @@ void suite("pods that end, under both agents", () => {
       assert.deepEqual(neutralStatus(ours), neutralStatus(go), titleOf(one));
       for (const side of SIDES) {
         const { metadata } = side === "go" ? go : ours;
-        assert.equal(runsOf(proxyOf(side).calls, metadata?.uid ?? "").length, 1, `${titleOf(one)} on ${side}`);
+        assert.equal(runsOf(world.proxy(side).calls, metadata?.uid ?? "").length, 1, `${titleOf(one)} on ${side}`);
       }
     }
   });
@@ -123,7 +84,7 @@ void suite("pods that end, under both agents", () => {
   test("[7.13] the runs begin when the back-off is over, never before and not after the Go kubelet's", async (t) => {
     let latestMs = 0;
     const seen: readonly { own: number; theirs: number; where: string }[][] = BACKOFFS_MS.map(() => []);
-    const runs = (one: (typeof CASES)[number], side: Side) => runsOf(proxyOf(side).calls, uidOf(one, side)).length;
+    const runs = (one: RestartCase, side: Side) => runsOf(world.proxy(side).calls, uidOf(one, side)).length;
     const done = async () => SIDES.every((side) => RESTARTED.every((one) => runs(one, side) > BACKOFFS_MS.length));
     await waitUntil("the third restart of all", 120_000, done, 200);
     for (const one of RESTARTED) {
@@ -173,12 +134,12 @@ void suite("pods that end, under both agents", () => {
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? assert.fail("something was measured");
 
-const uidOf = (one: (typeof CASES)[number], side: Side): string =>
+const uidOf = (one: RestartCase, side: Side): string =>
   pods.latest(nameOf(one, side))?.metadata?.uid ?? assert.fail(titleOf(one));
 
 /** From the end of each of the first runs to the start of the next. */
-function delaysOf(one: (typeof CASES)[number], side: Side): readonly number[] {
-  const runs = runsOf(proxyOf(side).calls, uidOf(one, side));
+function delaysOf(one: RestartCase, side: Side): readonly number[] {
+  const runs = runsOf(world.proxy(side).calls, uidOf(one, side));
   assert.deepEqual(
     runs.slice(0, 4).map(({ attempt }) => attempt),
     [0, 1, 2, 3],
@@ -193,6 +154,6 @@ function delaysOf(one: (typeof CASES)[number], side: Side): readonly number[] {
 
 runtimeRequests(() => ({
   pods,
-  go: { node: NODES.go, proxy: proxyOf("go") },
-  deckhand: { node: NODES.deckhand, proxy: proxyOf("deckhand") },
+  go: { node: NODES.go, proxy: world.proxy("go") },
+  deckhand: { node: NODES.deckhand, proxy: world.proxy("deckhand") },
 }));

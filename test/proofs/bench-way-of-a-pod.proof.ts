@@ -35,7 +35,7 @@ interface Report {
   readonly differences: readonly unknown[];
 }
 
-const BENCHMARKS = ["B1", "B4", "B5", "B6", "B7", "B9", "B10", "B11", "B18"];
+const BENCHMARKS = ["B1", "B4", "B5", "B6", "B7", "B9", "B10", "B11", "B13", "B18"];
 const ONLY_AGENTS = ["B9", "B10", "B11", "B18"];
 const LIMIT_MS = (wholeSize() ? 12 * 60 : 15) * 60_000;
 

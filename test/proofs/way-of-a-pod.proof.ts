@@ -7,8 +7,9 @@ import { writeFile } from "node:fs/promises";
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
-import type { Node, Pod } from "../../src/api/gen/core-v1.ts";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { nodes } from "../../src/api/resources.ts";
+import { isReady } from "../../src/domain/node/conditions.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import type { CriProxy } from "../cluster/cri-proxy.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
@@ -46,9 +47,6 @@ after(async () => {
   await cluster.down();
 });
 
-const isReady = ({ status }: Node) =>
-  status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
-
 const running = (prefix: string): readonly Pod[] =>
   pods.names
     .filter((name) => name.startsWith(prefix))
@@ -73,7 +71,7 @@ void suite("the way of many pods", () => {
     const startedMs = performance.now();
     const restarted = agent.restart();
     const seen = waitUntil("the node to be ready", 60_000, async () =>
-      isReady(await pods.api.get(nodes, { name: node.name }, signal)),
+      isReady((await pods.api.get(nodes, { name: node.name }, signal)).status?.conditions),
     );
     await seen;
     const seconds = (performance.now() - startedMs) / 1000;

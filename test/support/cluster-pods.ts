@@ -35,7 +35,11 @@ export const podOn = (node: string | undefined, name: string, spec: Partial<PodS
 export const sh = (script: string, name = "main") => ({ name, image: BUSYBOX, command: ["sh", "-c", script] });
 
 /** Runs until it is told to end, and then ends at once. */
-export const SLEEPER = sh("trap 'exit 0' TERM; while :; do sleep 1000 & wait; done");
+/** For the end of a script: does nothing, and ends at once when it is told to. */
+export const STAY = "trap 'exit 0' TERM; while :; do sleep 1000 & wait; done";
+export const SLEEPER = sh(STAY);
+/** Heeds no wish to end. */
+export const DEAF = sh("trap '' TERM; while :; do sleep 1000 & wait; done");
 
 export class ClusterPods {
   readonly api: KubeApi;
@@ -123,9 +127,11 @@ export class ClusterPods {
     }
   }
 
+  /** What its node's agent told of it; schedulers and controllers tell of pods too. */
   async eventsOf(name: string): Promise<readonly Event[]> {
     const selection = { namespace: NAMESPACE, fields: `involvedObject.name=${name}` };
-    return (await this.api.list(coreEvents, selection, {}, forever)).items;
+    const { items } = await this.api.list(coreEvents, selection, {}, forever);
+    return items.filter(({ source }) => source?.component === "kubelet");
   }
 
   async #watch(): Promise<void> {
@@ -158,3 +164,9 @@ export const isRunning = ({ status }: Pod): boolean =>
 
 export const conditionOf = ({ status }: Pick<Pod, "status">, type: string) =>
   status?.conditions?.find((condition) => condition.type === type);
+
+/** It has failed, and all of that is told: the Go kubelet may tell of the phase before it tells of the containers and the sandbox. */
+export const hasFailedWhole = (pod: Pod): boolean =>
+  pod.status?.phase === "Failed" &&
+  (pod.status.containerStatuses ?? []).every(({ state }) => state?.terminated !== undefined) &&
+  conditionOf(pod, "PodReadyToStartContainers")?.status === "False";

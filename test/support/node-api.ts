@@ -1,9 +1,10 @@
 /**
- * An API server with one Node and one lease, for tests of the node's loops: versions, patches, watches and refusals as the real one
+ * An API server with one Node, one lease and one CSINode, for tests of the node's loops: versions, patches, watches and refusals as the real one
  * has them, with every request noted and failures on order.
  */
 import type { Lease } from "../../src/api/gen/coordination-v1.ts";
 import type { Node } from "../../src/api/gen/core-v1.ts";
+import type { CSINode } from "../../src/api/gen/storage-v1.ts";
 import type { JsonObject } from "../../src/base/json-equal.ts";
 import type { MergeFields } from "../../src/base/strategic-merge.ts";
 import { ApiError } from "../../src/ports/api-error.ts";
@@ -38,8 +39,12 @@ export class NodeApi implements Pick<ApiServer, "create" | "get" | "update" | "p
     return this.#objects.get("leases");
   }
 
+  get csiNode(): CSINode | undefined {
+    return this.#objects.get("csinodes") as CSINode | undefined;
+  }
+
   /** As another client would. */
-  put(plural: "nodes" | "leases", object: Node | Lease): ApiObject {
+  put(plural: "nodes" | "leases" | "csinodes", object: Node | Lease | CSINode): ApiObject {
     this.#version += 1;
     const uid = object.metadata?.uid ?? `uid-${this.#version}`;
     const stored = { ...object, metadata: { ...object.metadata, uid, resourceVersion: String(this.#version) } };

@@ -7,6 +7,8 @@ import type { MachineFacts } from "../../src/ports/machine.ts";
 
 export const machineFacts: MachineFacts = {
   cpus: 2,
+  physicalCores: 1,
+  sockets: 1,
   memoryBytes: 8_341_000_192n,
   swapBytes: 0n,
   hugepages: new Map([
@@ -20,6 +22,8 @@ export const machineFacts: MachineFacts = {
   osImage: "Debian GNU/Linux 12 (bookworm)",
   hostname: "n1",
   pidsMax: 32_768,
+  selinux: false,
+  apparmor: false,
 };
 
 export const nodeOptions = (change: Partial<NodeOptions> = {}): NodeOptions => ({

@@ -1,10 +1,9 @@
 /** What two agents said of the same pod on two nodes, without what cannot be the same: ids, times, addresses, names. */
 import type { Event, Pod } from "../../src/api/gen/core-v1.ts";
 
-/** Fields of a pod's status that no part of this project writes yet, each with the ledger row it belongs to. */
-const NOT_BUILT = { resources: "8.5", allocatedResources: "8.5" } as const;
-
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
+/** What Deckhand adds to the Go kubelet's words of a restart that waits. */
+const NEXT_RESTART = /; restart \d+ at <time>, after exit code \d+/g;
 const CONTAINER_ID = /\b[0-9a-f]{64}\b(?<!sha256:[0-9a-f]{64})/g;
 const ADDRESS = /\b198\.1[89]\.\d+\.\d+\b/g;
 
@@ -15,14 +14,18 @@ export function neutralText(text: string, pod: Pod): string {
     .replaceAll(name, neutral)
     .replaceAll(uid, "<uid>")
     .replace(TIME, "<time>")
+    .replace(NEXT_RESTART, "")
     .replace(CONTAINER_ID, "<id>")
     .replace(ADDRESS, "<address>");
 }
 
-/** The status with its lists in the order they have. */
-export function neutralStatus(pod: Pod): unknown {
-  const status = Object.entries(pod.status ?? {}).filter(([field]) => !(field in NOT_BUILT));
-  return JSON.parse(neutralText(JSON.stringify(sorted(Object.fromEntries(status))), pod));
+/**
+ * The status with its lists in the order they have, without what the pod as a whole has: the Go kubelet tells that one look later, so it is compared
+ * where pods have come to rest.
+ */
+export function neutralStatus(pod: Pod): object {
+  const { resources: _, ...status } = pod.status ?? {};
+  return JSON.parse(neutralText(JSON.stringify(sorted(status)), pod)) as object;
 }
 
 /** How often each thing was said, whoever aggregated it how. */

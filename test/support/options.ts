@@ -6,7 +6,13 @@ import type { TestContext } from "node:test";
 import { type Loaded, loadOptions } from "../../src/app/options/load-options.ts";
 import type { MachineOfOptions } from "../../src/app/options/machine-facts.ts";
 
-export const machine: MachineOfOptions = { hostname: "Node-1", cgroupVersion: 2, uid: 0 };
+export const machine: MachineOfOptions = {
+  hostname: "Node-1",
+  cgroupVersion: 2,
+  uid: 0,
+  workingFolder: "/working",
+  homeFolder: "/root",
+};
 
 export const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 

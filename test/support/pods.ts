@@ -4,6 +4,7 @@ import { containerHash } from "../../src/domain/pod/container-hash.ts";
 import { CONTAINER_HASH, CONTAINER_NAME_LABEL, POD_UID_LABEL, RESTART_COUNT } from "../../src/domain/pod/cri-keys.ts";
 import type { PodSnapshot } from "../../src/domain/pod/pod-snapshot.ts";
 import { type PodContainer, type PodRuntimeView, podView } from "../../src/domain/pod/runtime-view.ts";
+import { NOTHING_ACTUATED } from "../../src/domain/resize/actuation.ts";
 import type { SandboxStatus } from "../../src/domain/runtime/sandbox.ts";
 
 const UID = "11111111-2222-3333-4444-555555555555";
@@ -89,6 +90,11 @@ export function snapshot(more: Partial<PodSnapshot> = {}): PodSnapshot {
     knownExits: new Map(),
     restartFloor: new Map(),
     sandboxFloor: 0,
+    volumes: "ready",
+    postStartDue: new Set(),
+    verdicts: new Map(),
+    actuated: NOTHING_ACTUATED,
+    restartsForResize: new Map(),
     cgroupMissing: false,
     ...more,
   };

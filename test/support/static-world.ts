@@ -2,6 +2,7 @@
 import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Event, Pod } from "../../src/api/gen/core-v1.ts";
+import { isReady } from "../../src/domain/node/conditions.ts";
 import { CONFIG_HASH } from "../../src/domain/pod/pod-identity.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
@@ -114,9 +115,6 @@ export class StaticWorld {
     });
   }
 }
-
-const isReady = (conditions: NonNullable<Pod["status"]>["conditions"]) =>
-  (conditions ?? []).some(({ type, status }) => type === "Ready" && status === "True");
 
 /** Of the static pod, not of its mirror. */
 export const staticUid = (mirror: Pod | undefined): string => mirror?.metadata?.annotations?.[CONFIG_HASH] ?? "";

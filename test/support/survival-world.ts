@@ -48,16 +48,24 @@ export class SurvivalWorld {
   readonly cutShort = new Set<string>();
   #made = 0;
 
-  private constructor(cluster: Cluster, oracle: OutsideOracle, api: Awaited<ReturnType<typeof rawApi>>) {
+  readonly #podOf: (name: string) => Pod;
+
+  private constructor(
+    cluster: Cluster,
+    oracle: OutsideOracle,
+    api: Awaited<ReturnType<typeof rawApi>>,
+    podOf: (name: string) => Pod,
+  ) {
+    this.#podOf = podOf;
     this.cluster = cluster;
     this.oracle = oracle;
     this.#api = api;
   }
 
-  static async start(): Promise<SurvivalWorld> {
+  static async start(podOf: (name: string) => Pod = lastingPod): Promise<SurvivalWorld> {
     const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand" }] });
     try {
-      return new SurvivalWorld(cluster, await OutsideOracle.start(cluster, NODE), await rawApi(cluster));
+      return new SurvivalWorld(cluster, await OutsideOracle.start(cluster, NODE), await rawApi(cluster), podOf);
     } catch (error) {
       await cluster.down();
       throw error;
@@ -78,7 +86,7 @@ export class SurvivalWorld {
     const { status, body } = await this.#api(
       "POST",
       "/api/v1/namespaces/default/pods",
-      lastingPod(`churn-${this.#made}`),
+      this.#podOf(`churn-${this.#made}`),
     );
     assert.equal(status, 201, JSON.stringify(body));
     const { name = "", uid = "" } = (body as Pod).metadata ?? {};

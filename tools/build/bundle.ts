@@ -1,5 +1,6 @@
 /** Makes the one file that is shipped: every source and package in one ES module, the same bytes for the same tree. */
 import { builtinModules } from "node:module";
+import { basename } from "node:path";
 import { build, type Plugin } from "esbuild";
 import { repositoryRoot } from "../repository.ts";
 
@@ -25,23 +26,52 @@ const builtins: Plugin = {
   },
 };
 
+const COMMON = {
+  absWorkingDir: repositoryRoot,
+  bundle: true,
+  platform: "node",
+  format: "esm",
+  target: "node24",
+  // Half the text to read and to keep. With one letter beyond ASCII the engine would keep all of it in two bytes each.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  charset: "ascii",
+  logLevel: "warning",
+} as const;
+
+/** The address of a thread's program stands in a module of its own; in the bundle it is the program itself, which has no file. */
+const THREADS: Readonly<Record<string, { readonly exported: string; readonly entry: string }>> = {
+  "stats-program.ts": { exported: "statsProgram", entry: "src/wire/stats/thread/main.ts" },
+};
+
+const threads: Plugin = {
+  name: "programs of threads",
+  setup(build) {
+    build.onLoad({ filter: /\/src\/app\/[a-z-]+-program\.ts$/ }, async ({ path }) => {
+      const thread = THREADS[basename(path)];
+      if (thread === undefined) return undefined;
+      const address = JSON.stringify(await threadAddress(thread.entry));
+      return { contents: `export const ${thread.exported} = new URL(${address});`, loader: "js" };
+    });
+  },
+};
+
+/** As text that a thread can be started from. */
+async function threadAddress(entry: string): Promise<string> {
+  const { outputFiles } = await build({ ...COMMON, entryPoints: [entry], write: false, plugins: [builtins] });
+  const [program] = outputFiles;
+  if (program === undefined) throw new Error(`${entry} was bundled to nothing`);
+  return `data:text/javascript;base64,${Buffer.from(program.contents).toString("base64")}`;
+}
+
 export async function buildBundle(outfile: string, entry = "src/app/main.ts"): Promise<void> {
   await build({
-    absWorkingDir: repositoryRoot,
+    ...COMMON,
     entryPoints: [entry],
     outfile,
-    bundle: true,
-    platform: "node",
-    format: "esm",
-    target: "node24",
     banner: { js: BANNER },
-    plugins: [builtins],
-    // Half the text to read and to keep. With one letter beyond ASCII the engine would keep all of it in two bytes each.
-    minifyWhitespace: true,
-    minifySyntax: true,
-    charset: "ascii",
+    plugins: [threads, builtins],
     sourcemap: "external",
     legalComments: "inline",
-    logLevel: "warning",
   });
 }

@@ -1,6 +1,6 @@
 /**
- * Messages of the parties that speak gRPC, from the .proto files in pinned Go modules. Only names, numbers and shapes are taken:
- * upstream's comments are removed before the compiler sees them. Needs Go's module cache (or proxy) and nothing else.
+ * Messages of the parties that speak gRPC, from the .proto files in pinned Go modules, or from one of ours where the module has none. Only
+ * names, numbers and shapes are taken: comments are removed before the compiler sees them. Needs Go's module cache (or proxy) and nothing else.
  */
 import { execFile } from "node:child_process";
 import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -14,13 +14,14 @@ import { withoutComments } from "./proto-comments.ts";
 interface ProtoSource {
   /** The folder of src/wire whose `gen` receives the messages. Sources of one party have different file names. */
   readonly party: string;
-  readonly module: string;
-  readonly version: string;
+  /** Undefined: the file lies beside this one. */
+  readonly from: { readonly module: string; readonly version: string } | undefined;
   readonly file: string;
 }
 
 const sources: readonly ProtoSource[] = [
-  { party: "cri", module: "k8s.io/cri-api", version: "v0.36.4", file: "pkg/apis/runtime/v1/api.proto" },
+  { party: "cri", from: { module: "k8s.io/cri-api", version: "v0.36.4" }, file: "pkg/apis/runtime/v1/api.proto" },
+  { party: "otlp", from: undefined, file: "otlp-trace.proto" },
 ];
 
 const parties = [...new Set(sources.map(({ party }) => party))];
@@ -45,7 +46,8 @@ async function compile(protos: readonly ProtoSource[], folder: string): Promise<
     const input = join(scratch, "proto");
     await mkdir(input);
     for (const proto of protos) {
-      const text = await readFile(join(await moduleFolder(proto, scratch), proto.file), "utf8");
+      const source = proto.from === undefined ? import.meta.dirname : await moduleFolder(proto.from, scratch);
+      const text = await readFile(join(source, proto.file), "utf8");
       await writeFile(join(input, basename(proto.file)), withoutComments(text), { flag: "wx" });
     }
     // target=ts would emit enums, which Node's type stripping refuses.
@@ -65,7 +67,7 @@ async function compile(protos: readonly ProtoSource[], folder: string): Promise<
   }
 }
 
-async function moduleFolder({ module, version }: ProtoSource, cwd: string): Promise<string> {
+async function moduleFolder({ module, version }: NonNullable<ProtoSource["from"]>, cwd: string): Promise<string> {
   // Asked outside of any module, so that no go.mod of ours has a say.
   const { stdout } = await run("go", ["mod", "download", "-json", `${module}@${version}`], { cwd });
   const answer: unknown = JSON.parse(stdout);

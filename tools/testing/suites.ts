@@ -1,4 +1,4 @@
-/** Which files belong to which suite. */
+/** Which files belong to which suite, which of them run at once, and in what order. */
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
@@ -9,27 +9,79 @@ export interface Suite {
   readonly patterns: readonly string[];
   /** How many files run at once. */
   readonly concurrency: number;
+  /** The longest, which begin first: one that began last would run on alone. */
+  readonly first: readonly string[];
+  /** Those that measure how long something takes, or how late it is: they run after all others. */
+  readonly measuring: Batch;
   /** A file that takes longer is killed and has failed. */
   readonly fileLimitMs: number;
 }
 
+/** Files that run so many at a time, begun in this order. */
+export interface Batch {
+  readonly files: readonly string[];
+  readonly concurrency: number;
+}
+
+const integration = (...names: readonly string[]) => names.map((name) => `test/integration/${name}.test.ts`);
+const proof = (...names: readonly string[]) => names.map((name) => `test/proofs/${name}.proof.ts`);
+
 export const suites: Readonly<Record<SuiteName, Suite>> = {
   unit: {
-    patterns: ["src", "sim", "tools", "test/cluster", "test/contract"].map((folder) => `${folder}/**/*.test.ts`),
+    patterns: ["src", "sim", "tools", "test/cluster", "test/contract", "test/conformance"].map(
+      (folder) => `${folder}/**/*.test.ts`,
+    ),
     concurrency: availableParallelism(),
-    fileLimitMs: 2 * 60_000,
+    first: [],
+    measuring: { files: [], concurrency: 1 },
+    fileLimitMs: 5 * 60_000,
   },
-  // Two clusters fill a small machine: tests mostly wait, and none may count on having it for itself. Proofs run here too, in the small size.
+  // Most of them wait more than they work. Proofs run here too, in the small size.
   integration: {
     patterns: ["test/integration/**/*.test.ts", "test/proofs/*.proof.ts"],
-    concurrency: 2,
+    concurrency: 3,
+    first: [
+      ...integration("way-of-a-pod"),
+      ...proof("bench-way-of-a-pod", "way-of-a-pod", "survival", "crash-points"),
+      ...integration("admission-differential", "options-differential", "survival", "switch-over", "node-stats"),
+      ...integration(
+        "resize",
+        "static-pods",
+        "switch-over-volumes",
+        "ordinary-pods",
+        "cgroup-differential",
+        "probes",
+        "roles-differential",
+        "kubectl-top",
+        "build",
+      ),
+    ],
+    measuring: {
+      files: [
+        ...integration("ordinary-differential", "restart-differential"),
+        ...proof("harness", "mounts", "wires"),
+        ...integration("api-wire", "cluster", "cri-contract", "cri-wire", "hostile-clients", "image-pulls"),
+        ...integration("journal-speed", "mounts", "node-api", "otlp-wire"),
+      ],
+      concurrency: 2,
+    },
     fileLimitMs: 30 * 60_000,
   },
 };
 
-/** The suite's files, sorted; with filters, those whose path contains one of them. */
-export function suiteFiles(suite: Suite, root: string, filters: readonly string[]): readonly string[] {
-  const files = globSync([...suite.patterns], { cwd: root }).toSorted();
-  if (filters.length === 0) return files;
-  return files.filter((file) => filters.some((filter) => file.includes(filter)));
+/** The suite's files; with filters, those whose path contains one of them. */
+export function suiteBatches(
+  { patterns, concurrency, first, measuring }: Suite,
+  root: string,
+  filters: readonly string[],
+): readonly Batch[] {
+  const found = globSync([...patterns], { cwd: root }).filter(
+    (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
+  );
+  const known = (files: readonly string[]) => files.filter((file) => found.includes(file));
+  const others = found.filter((file) => !first.includes(file) && !measuring.files.includes(file)).toSorted();
+  return [
+    { files: [...known(first), ...others], concurrency },
+    { ...measuring, files: known(measuring.files) },
+  ];
 }

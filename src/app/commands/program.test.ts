@@ -3,6 +3,9 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { folderOf, HEADER, machine } from "../../../test/support/options.ts";
+import { createJournal } from "../../controllers/journal/journal.ts";
+import { createHostFiles } from "../../wire/host/files.ts";
+import { createMachine } from "../../wire/proc-stats/machine.ts";
 import type { CompiledOptions } from "../options/compiled-options.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { runProgram } from "./program.ts";
@@ -17,10 +20,13 @@ async function run(name: string, ...args: readonly string[]) {
     stdout: (text: string) => void (said.stdout += text),
     stderr: (text: string) => void (said.stderr += text),
   };
-  const exitCode = await runProgram({ name, args }, io, (options) => {
+  const start = (options: CompiledOptions) => {
     started.push(options);
     return Promise.resolve(7);
-  });
+  };
+  const nobody = () => assert.fail("nobody asked for orphans");
+  const explainPorts = { files: createHostFiles({ clock: io.clock }), machine: createMachine() };
+  const exitCode = await runProgram({ name, args }, io, start, nobody, explainPorts);
   return { exitCode, ...said, started };
 }
 
@@ -77,7 +83,7 @@ void test("deckhand alone prints its usage, an unknown subcommand is refused, bo
 
 void test("[1.5] config check prints each value with where it came from, and no secret", async (t) => {
   const folder = folderOf(t, {
-    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\nrotateCertificates: true\n`,
+    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\ncgroupDriver: systemd\n`,
   });
   const path = join(folder, "c.yaml");
   const { exitCode, stdout, stderr } = await run(
@@ -101,8 +107,8 @@ void test("[1.5] config check prints each value with where it came from, and no 
     assert.ok(lines.includes(line), `${line} in\n${stdout}`);
   }
   assert.ok(!stdout.includes("canary"));
-  const waits = "is set, but waits for what is not built yet: rotation of certificates";
-  assert.equal(stderr, `warning: rotateCertificates (${path}) ${waits}\n`);
+  const waits = "is set, but waits for what is not built yet: the systemd driver";
+  assert.equal(stderr, `warning: cgroupDriver (${path}) ${waits}\n`);
 });
 
 void test("[1.9] config check ends with 1 when the kubelet would not start", async () => {
@@ -110,4 +116,48 @@ void test("[1.9] config check ends with 1 when the kubelet would not start", asy
   assert.equal(exitCode, 1);
   assert.match(stderr, /^error: failed to validate kubelet configuration, error: invalid configuration: maxPods/);
   assert.equal((await run("deckhand", "config", "check", "--kubeconfig=/none")).exitCode, 1);
+});
+
+void test("explain pod says why, from the journal's files alone, and ends with 0, 1 or 2", async (t) => {
+  const folder = folderOf(t, {});
+  const files = createHostFiles({ clock: new ManualClock() });
+  const journal = createJournal({
+    files,
+    folder: join(folder, "deckhand/journal"),
+    clock: new ManualClock(),
+    onProblem: (problem) => assert.fail(JSON.stringify(problem)),
+  });
+  await journal.replay();
+  const web = { uid: "u1", pod: "shop/web", wallMs: 0 };
+  await journal.append({ kind: "admitted", ...web });
+  await journal.append({ kind: "rejected", ...web, uid: "u2", reason: "NodePorts", message: "no free ports" });
+  const explain = (...args: readonly string[]) => run("deckhand", "explain", "pod", ...args, `--root-dir=${folder}/`);
+
+  const told = await explain("shop/web");
+  assert.equal(told.exitCode, 0);
+  assert.match(
+    told.stdout,
+    /^Pod shop\/web, UID u2, .*\n\nThis node did not take it in, at 00:00:00: NodePorts: no free ports\.\n\n/,
+  );
+  assert.match(told.stdout, /\nBefore that, pods of the same name:\n {2}u1, 00:00:00 to 00:00:00: It was taken in/);
+  const json = await explain("shop/web", "--output", "json", "--uid", "u1");
+  const { uid, sentence } = JSON.parse(json.stdout) as Readonly<Record<string, unknown>>;
+  assert.deepEqual([uid, sentence], ["u1", "It was taken in and is being set up."]);
+
+  const near = await explain("shop/wep");
+  assert.deepEqual([near.exitCode, near.stdout], [1, ""]);
+  assert.match(near.stderr, /^shop\/wep is not known to this node \(.*\)\.\nDid you mean: shop\/web\n$/);
+  const other = await explain("shop/web", "--uid=u3");
+  assert.match(other.stderr, /^shop\/web with the UID u3 is not known .*\nPods of that name that it knows: u1, u2\n$/);
+  assert.equal(other.exitCode, 1);
+  const nothing = await run("deckhand", "explain", "pod", "shop/web", "--root-dir", join(folder, "nowhere"));
+  assert.deepEqual([nothing.exitCode, /no record at all/.test(nothing.stderr)], [1, true]);
+
+  for (const args of [[], ["web"], ["a/b", "c/d"], ["a/b/c"], ["a/b", "--output=xml"], ["a/b", "--nope"]]) {
+    const { exitCode, stderr } = await explain(...args);
+    assert.deepEqual([exitCode, /^error: .*\n\nusage: /.test(stderr)], [2, true], args.join(" "));
+  }
+  const help = await run("deckhand", "explain", "pod", "--help");
+  assert.deepEqual([help.exitCode, help.stdout.startsWith("usage: deckhand explain pod")], [0, true]);
+  assert.deepEqual(await files.list(join(folder, "deckhand/journal")), ["journal-00000001.log"], "nothing is written");
 });

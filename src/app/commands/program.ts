@@ -2,8 +2,10 @@
 import { Command, CommanderError } from "commander";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { configCheckCommand } from "./config-check.ts";
+import { type ExplainPorts, explainPodCommand } from "./explain.ts";
 import type { CommandIo, StartKubelet } from "./io.ts";
 import { kubeletCommand } from "./kubelet.ts";
+import { type OpenOrphans, orphansCommand } from "./orphans-command.ts";
 
 export interface Invocation {
   /** The last part of the path that was called. */
@@ -14,7 +16,13 @@ export interface Invocation {
 const VERSION = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})`;
 
 /** The exit code. */
-export async function runProgram({ name, args }: Invocation, io: CommandIo, start: StartKubelet): Promise<number> {
+export async function runProgram(
+  { name, args }: Invocation,
+  io: CommandIo,
+  start: StartKubelet,
+  openOrphans: OpenOrphans,
+  explainPorts: ExplainPorts,
+): Promise<number> {
   if (name === "kubelet") return kubeletCommand(args, io, start);
   let exitCode = 0;
   const program = new Command("deckhand")
@@ -34,6 +42,30 @@ export async function runProgram({ name, args }: Invocation, io: CommandIo, star
     "print the effective configuration, where each value came from, and what is wrong with it; takes the kubelet's flags",
   ).action((flags: readonly string[]) => {
     exitCode = configCheckCommand(flags, io);
+  });
+  const orphans = program
+    .command("orphans")
+    .description("folders and mounts on this node of pods that are over")
+    .enablePositionalOptions();
+  const orphanCommands = [
+    ["list", "name them"],
+    ["explain", "say why one is an orphan and what would be done; takes its UID, then the kubelet's flags"],
+    [
+      "clean",
+      "remove them, or those whose UIDs are given before the kubelet's flags; never across a mount that is not ours",
+    ],
+  ] as const;
+  for (const [verb, description] of orphanCommands) {
+    passThrough(orphans.command(verb), description).action(async (args: readonly string[]) => {
+      exitCode = await orphansCommand(verb, args, io, openOrphans);
+    });
+  }
+  const explain = program.command("explain").description("why things are as they are").enablePositionalOptions();
+  passThrough(
+    explain.command("pod"),
+    "say why a pod is in the state it is in, and how it came there; takes <namespace>/<name>, works without the agent",
+  ).action(async (args: readonly string[]) => {
+    exitCode = await explainPodCommand(args, io, explainPorts);
   });
   program
     .command("version")

@@ -17,6 +17,8 @@ interface Sink {
 export interface ProcessLog {
   /** The log of one module. */
   of(module: string): Log;
+  /** From now on, for every module without a verbosity of its own. */
+  setVerbosity(verbosity: number): void;
   /** Every line said so far is out when this returns. */
   flush(): void;
 }
@@ -35,8 +37,9 @@ export function createLog(settings: LogSettings, parts: LogParts): ProcessLog {
   const writers = { info: writer(settings, parts, parts.info), errors: writer(settings, parts, parts.errors) };
   // klog counts the verbosity of a module once, at its first line; a map is that.
   const levels = new Map<string, number>();
+  let verbosity = settings.verbosity;
   const levelOf = (module: string) => {
-    const level = levels.get(module) ?? verbosityFor(module, settings);
+    const level = levels.get(module) ?? verbosityFor(module, { ...settings, verbosity });
     levels.set(module, level);
     return level;
   };
@@ -56,6 +59,10 @@ export function createLog(settings: LogSettings, parts: LogParts): ProcessLog {
         writers.errors(clock.wallMs(), { caller: module, msg: maskText(message), err, ...masked(fields, ERROR_NAMES) });
       },
     }),
+    setVerbosity(changed) {
+      verbosity = changed;
+      levels.clear();
+    },
     flush() {
       for (const sink of [parts.info, parts.errors]) if (isFlushable(sink)) sink.flushSync();
     },

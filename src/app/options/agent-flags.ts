@@ -30,14 +30,20 @@ const lock = warned("the lock file");
 const deadContainers = warned("other limits of dead containers; each container keeps its last one");
 
 export const AGENT_FLAGS = {
-  "bootstrap-kubeconfig": flag("string", "", warned("TLS bootstrap")),
-  "cert-dir": flag("string", "/var/lib/kubelet/pki", warned("the server on port 10250")),
+  "bootstrap-kubeconfig": flag("string", "", supported),
+  "cert-dir": flag("string", "/var/lib/kubelet/pki", supported),
+  "deckhand-serving-fallback": flag("bool", "true", supported),
   "cloud-provider": flag("string", "", supported),
   config: flag("string", "", supported),
   "config-dir": flag("string", "", supported),
   "exit-on-lock-contention": flag("bool", "false", lock),
   "experimental-allocatable-ignore-eviction": flag("bool", "false", supported, REMOVED),
-  "experimental-mounter-path": flag("string", "", warned("volumes"), `${REMOVED} in favor of using CSI.`),
+  "experimental-mounter-path": flag(
+    "string",
+    "",
+    warned("mounts by a program of the user's"),
+    `${REMOVED} in favor of using CSI.`,
+  ),
   "hostname-override": flag("string", "", supported),
   "image-credential-provider-bin-dir": flag("string", "", plugins),
   "image-credential-provider-config": flag("string", "", plugins),
@@ -49,7 +55,11 @@ export const AGENT_FLAGS = {
   "node-ip": flag("string", "", supported),
   "node-labels": flag("labels", "", supported),
   "root-dir": flag("string", "/var/lib/kubelet", supported),
-  "runtime-cgroups": flag("string", "", warned("cgroups of system processes")),
+  "runtime-cgroups": flag(
+    "string",
+    "",
+    warned("moving system processes into their cgroups; statistics tell of them already"),
+  ),
   "application-metrics-count-limit": cadvisor("int", "100"),
   "boot-id-file": cadvisor("string", "/proc/sys/kernel/random/boot_id"),
   "container-hints": cadvisor("string", "/etc/cadvisor/container_hints.json"),

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { faultOf, folderOf, HEADER, load, machine } from "../../../test/support/options.ts";
 import { formatQuantity } from "../../base/quantity.ts";
+import { accessFault } from "./server-settings.ts";
 
 const optionsOf = (...args: readonly string[]) => load(args).options;
 
@@ -165,4 +166,134 @@ void test("[1.5] the flag can ask for the seccomp profile, and not decline it", 
   const path = join(folderOf(t, { "c.yaml": `${HEADER}seccompDefault: true\n` }), "c.yaml");
   assert.equal(optionsOf("--config", path, "--seccomp-default=false").pods.seccompDefault, true);
   assert.equal(optionsOf("--seccomp-default").pods.seccompDefault, true);
+});
+
+void test("[9.4] five pulls at once where nobody says how many; else as the operator says", (t) => {
+  const folder = folderOf(t, {
+    "one.yaml": `${HEADER}serializeImagePulls: true\nregistryPullQPS: 0\nregistryBurst: 3\n`,
+    "all.yaml": `${HEADER}serializeImagePulls: false\n`,
+    "some.yaml": `${HEADER}serializeImagePulls: false\nmaxParallelImagePulls: 3\n`,
+    "many.yaml": `${HEADER}maxParallelImagePulls: 8\n`,
+    "few.yaml": `${HEADER}maxParallelImagePulls: 1\n`,
+    "none.yaml": `${HEADER}registryPullQPS: 7\n`,
+  });
+  const mostOf = (file: string, ...more: readonly string[]) =>
+    optionsOf("--config", join(folder, file), ...more).images.pulls.most;
+  const files = ["none.yaml", "one.yaml", "all.yaml", "some.yaml", "many.yaml", "few.yaml"];
+  assert.deepEqual(
+    files.map((file) => mostOf(file)),
+    [5, 1, Number.POSITIVE_INFINITY, 3, 8, 1],
+  );
+  assert.equal(mostOf("none.yaml", "--serialize-image-pulls"), 1);
+  assert.equal(mostOf("none.yaml", "--serialize-image-pulls=false"), Number.POSITIVE_INFINITY);
+  assert.deepEqual(optionsOf().images.pulls, { most: 5, perSecond: 5, burst: 10 });
+  const { pulls } = optionsOf("--config", join(folder, "one.yaml")).images;
+  assert.deepEqual([pulls.perSecond, pulls.burst], [0, 3]);
+  assert.ok(
+    files.every((file) => optionsOf("--config", join(folder, file)).warnings.every((text) => !/ull/.test(text))),
+  );
+});
+
+void test("[9.6] registry logins of the node are looked for in the working folder and at home too", () => {
+  const { workingFolder, homeFolder } = optionsOf().images;
+  assert.deepEqual([workingFolder, homeFolder], ["/working", "/root"]);
+});
+
+void test("[19.9] a negative size leaves logs alone; what is no size, or too few files, is fatal", () => {
+  const limits = { kind: "limited", bytesMax: 10 * 1024 * 1024, filesMax: 5, workersMax: 1, everyMs: 10_000 };
+  assert.deepEqual(optionsOf().containerLogs, limits);
+  assert.deepEqual(optionsOf("--container-log-max-size=2k", "--container-log-max-files=2").containerLogs, {
+    ...limits,
+    bytesMax: 2000,
+    filesMax: 2,
+  });
+  assert.deepEqual(optionsOf("--container-log-max-size=-1").containerLogs, { kind: "unlimited" });
+  const start =
+    "failed to run Kubelet: failed to initialize container log manager: failed to parse container log max size";
+  assert.equal(faultOf(["--container-log-max-size=0.5"]), `${start} "0.5": invalid max log size`);
+  assert.ok(faultOf(["--container-log-max-size=x"]).startsWith(`${start} "x": quantities must match`));
+  assert.match(faultOf(["--container-log-max-files=1"]), /containerLogMaxFiles must be greater than 1/);
+});
+
+void test("[22.3] tracing is off unless one of its fields is set; without an endpoint the collector is this machine's, without a rate nothing begins here", (t) => {
+  const folder = folderOf(t, {
+    "both.yaml": `${HEADER}tracing:\n  endpoint: unix:///c.sock\n  samplingRatePerMillion: 100\n`,
+    "rate.yaml": `${HEADER}tracing:\n  samplingRatePerMillion: 1000000\n`,
+    "endpoint.yaml": `${HEADER}tracing:\n  endpoint: collector:4317\n`,
+    "empty.yaml": `${HEADER}tracing: {}\n`,
+  });
+  const tracing = (file: string) => {
+    const { options } = load(["--kubeconfig=/k", "--config", join(folder, file)]);
+    assert.deepEqual(options.warnings, []);
+    return options.tracing;
+  };
+  assert.deepEqual(optionsOf().tracing, { kind: "off" });
+  assert.deepEqual(tracing("empty.yaml"), { kind: "off" });
+  assert.deepEqual(tracing("both.yaml"), { kind: "on", endpoint: "unix:///c.sock", perMillion: 100 });
+  assert.deepEqual(tracing("rate.yaml"), { kind: "on", endpoint: "localhost:4317", perMillion: 1_000_000 });
+  assert.deepEqual(tracing("endpoint.yaml"), { kind: "on", endpoint: "collector:4317", perMillion: 0 });
+});
+
+void test("[2.5] TLS begins at 1.2 with Go's strong suites, and takes what is chosen by Go's names", (t) => {
+  const folder = folderOf(t, {
+    "c.yaml": `${HEADER}tlsCurvePreferences: [29, 23]\n`,
+    "d.yaml": `${HEADER}tlsCurvePreferences: [1]\n`,
+  });
+  const { minVersion, ciphers, curves } = optionsOf().server.tls;
+  assert.deepEqual([minVersion, curves], ["TLSv1.2", "auto"]);
+  assert.deepEqual(
+    ciphers.split(":").filter((name) => !name.startsWith("TLS_") && !name.startsWith("ECDHE-")),
+    [],
+  );
+  const chosen = optionsOf("--tls-min-version=VersionTLS13", "--tls-cipher-suites=TLS_RSA_WITH_AES_128_CBC_SHA").server
+    .tls;
+  assert.equal(chosen.minVersion, "TLSv1.3");
+  assert.equal(chosen.ciphers, "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:AES128-SHA");
+  assert.equal(optionsOf("--config", join(folder, "c.yaml")).server.tls.curves, "X25519:P-256");
+  const prefix = "failed to construct kubelet dependencies: ";
+  assert.equal(faultOf(["--tls-min-version=1.2"]), `${prefix}unknown tls version "1.2"`);
+  assert.equal(faultOf(["--tls-cipher-suites=X"]), `${prefix}Cipher suite X not supported or doesn't exist`);
+  const curve = `${prefix}curve preference 1 is not supported by the current Go version`;
+  assert.equal(faultOf(["--config", join(folder, "d.yaml")]), curve);
+});
+
+void test("[1.6] who may ask follows the file: open without one, closed with one", (t) => {
+  const folder = folderOf(t, { "c.yaml": HEADER });
+  const access = (...args: readonly string[]) => {
+    const { readOnlyPort, authentication, authorization } = optionsOf(...args).server;
+    return { readOnlyPort, authentication, authorization };
+  };
+  assert.deepEqual(access(), {
+    readOnlyPort: 10255,
+    authentication: { tokenKeepMs: undefined, anonymous: true },
+    authorization: { mode: "alwaysAllow" },
+  });
+  assert.deepEqual(access("--config", join(folder, "c.yaml")), {
+    readOnlyPort: 0,
+    authentication: { tokenKeepMs: 120_000, anonymous: false },
+    authorization: { mode: "webhook", keepAllowedMs: 300_000, keepDeniedMs: 30_000 },
+  });
+  assert.equal(faultOf(["--authorization-mode=RBAC"]), "failed to run Kubelet: unknown authorization mode RBAC");
+});
+
+void test("a server that could answer nobody is a fault in the Go kubelet's words", (t) => {
+  const folder = folderOf(t, { "c.yaml": HEADER });
+  const closed = optionsOf("--config", join(folder, "c.yaml"));
+  assert.equal(accessFault(closed.server, true), undefined);
+  assert.equal(accessFault(closed.server, false), "no client provided, cannot use webhook authentication");
+  const open = optionsOf();
+  assert.equal(accessFault(open.server, false), undefined);
+  const webhook = optionsOf("--authorization-mode=Webhook");
+  assert.equal(accessFault(webhook.server, false), "no client provided, cannot use webhook authorization");
+  assert.equal(accessFault(optionsOf("--anonymous-auth=false").server, true), "no authentication method configured");
+});
+
+void test("[20.15] every flag has a text: its default, or what was given, and no credential", () => {
+  const { flags } = optionsOf("--v=4", "--manifest-url-header=Authorization:canary", "--node-labels=a=b");
+  assert.deepEqual(
+    [flags["v"], flags["node-labels"], flags["sync-frequency"], flags["anonymous-auth"], flags["manifest-url-header"]],
+    ["4", "a=b", "1m0s", "true", "CLASSIFIED"],
+  );
+  assert.ok(Object.keys(flags).length > 100);
+  assert.ok(!JSON.stringify(flags).includes("canary"));
 });

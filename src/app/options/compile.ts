@@ -4,41 +4,46 @@ import { isIP } from "node:net";
 import { resolve } from "node:path";
 import { DurationError } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
-import { parseQuantity, QuantityError } from "../../base/quantity.ts";
+import { goQuote } from "../../base/go-text.ts";
+import { parseQuantity, QuantityError, quantityValue } from "../../base/quantity.ts";
+import { unsafeSysctlsFault } from "../../domain/admission/sysctls.ts";
+import { IDS_UNIT } from "../../domain/pod/user-namespace.ts";
 import { AGENT_FLAGS, type AgentFlagName } from "./agent-flags.ts";
+import { CompileFault } from "./compile-fault.ts";
 import type {
   ApiSettings,
   CgroupSettings,
   CompiledOptions,
+  ContainerLogSettings,
   EvictionSettings,
+  IdentitySettings,
+  ImageSettings,
+  ManagerSettings,
   NodeSettings,
   PodSettings,
   Reservation,
   ReservedSettings,
 } from "./compiled-options.ts";
 import { parseCpuSet } from "./cpu-set.ts";
+import type { EffectiveConfiguration } from "./effective-configuration.ts";
 import { parseSoftThresholds, parseThresholds, requireReclaims, ThresholdFault } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
-import { goQuote } from "./go-text.ts";
 import type { MachineOfOptions } from "./machine-facts.ts";
 import type { ParsedFlags } from "./parse-flags.ts";
+import { serverOf } from "./server-settings.ts";
 import { toMs } from "./units.ts";
 import type { Value } from "./value-types.ts";
-
-/** Valid field by field, and still nothing to run. */
-export class CompileFault extends Error {
-  override readonly name = "CompileFault";
-}
 
 export interface Compilable {
   readonly config: Configuration;
   readonly gates: FeatureGates;
   readonly agent: AgentSettings;
   readonly machine: MachineOfOptions;
+  readonly origins: EffectiveConfiguration["origins"];
 }
 
-export function compile(from: Compilable): Omit<CompiledOptions, "warnings"> {
+export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "flags"> {
   const { config, gates, agent } = from;
   return {
     node: nodeOf(from),
@@ -48,26 +53,35 @@ export function compile(from: Compilable): Omit<CompiledOptions, "warnings"> {
       podLogs: config.podLogsDir,
     },
     api: apiOf(config, agent),
+    identity: identityOf(from),
     runtime: {
       endpoint: config.containerRuntimeEndpoint,
       imageEndpoint: config.imageServiceEndpoint || config.containerRuntimeEndpoint,
       requestLimitMs: toMs(config.runtimeRequestTimeout),
     },
+    images: imagesOf(from),
     pods: podsOf(config),
     cgroups: cgroupsOf(from),
+    managers: managersOf(from),
     reserved: reservedOf(config),
     eviction: evictionOf(config, agent),
+    stats: {
+      volumesEveryMs: toMs(config.volumeStatsAggPeriod),
+      groups: { kubelet: config.kubeletCgroups, runtime: agent.text("runtime-cgroups"), misc: config.systemCgroups },
+    },
     containerGc: {
       ageMsMin: toMs(agent.value("minimum-container-ttl-duration", 0n)),
       perContainerMax: agent.value("maximum-dead-containers-per-container", 1),
       nodeMax: agent.value("maximum-dead-containers", -1),
     },
+    containerLogs: containerLogsOf(config),
     healthz:
       config.healthzPort > 0
         ? { kind: "on", address: config.healthzBindAddress, port: config.healthzPort }
         : { kind: "off" },
     logging: loggingOf(config),
-    server: { enabled: config.enableServer, port: config.port },
+    tracing: tracingOf(config),
+    server: serverOf(config, gates),
     gates,
     configuration: config,
   };
@@ -154,8 +168,27 @@ function apiOf(config: Configuration, agent: AgentSettings): ApiSettings {
   };
 }
 
+function identityOf({ config, gates, agent }: Compilable): IdentitySettings {
+  const bootstrap = agent.text("bootstrap-kubeconfig");
+  const { tlsCertFile: certificate, tlsPrivateKeyFile: key } = config;
+  const files = certificate === "" || key === "" ? undefined : { certificate, key };
+  const fallback = agent.value("deckhand-serving-fallback", true);
+  const reload = gates.ReloadKubeletServerCertificateFile;
+  return {
+    bootstrapKubeconfigPath: bootstrap === "" ? "" : resolve(bootstrap),
+    rotates: config.rotateCertificates,
+    serving: config.serverTLSBootstrap
+      ? { kind: "cluster", files, dnsIsEnough: gates.AllowDNSOnlyNodeCSR, fallback }
+      : files === undefined
+        ? { kind: "selfSigned", reload }
+        : { kind: "files", files, reload },
+  };
+}
+
 function podsOf(config: Configuration): PodSettings {
-  const { staticPodPath: path, staticPodURL: url } = config;
+  const { staticPodPath: path, staticPodURL: url, allowedUnsafeSysctls } = config;
+  const fault = unsafeSysctlsFault(allowedUnsafeSysctls ?? []);
+  if (fault !== undefined) throw new CompileFault(`failed to create kubelet: ${fault}`);
   return {
     syncEveryMs: toMs(config.syncFrequency),
     staticFolder: path === "" ? undefined : { path, everyMs: toMs(config.fileCheckFrequency) },
@@ -165,10 +198,29 @@ function podsOf(config: Configuration): PodSettings {
         : { url, everyMs: toMs(config.httpCheckFrequency), headers: config.staticPodURLHeader ?? {} },
     restartBackoffMsMax: toMs(config["crashLoopBackOff.maxContainerRestartPeriod"] ?? 300_000_000_000n),
     seccompDefault: config.seccompDefault,
-    allowedUnsafeSysctls: config.allowedUnsafeSysctls ?? [],
+    allowedUnsafeSysctls: allowedUnsafeSysctls ?? [],
+    idsPerPod: Number(config["userNamespaces.idsPerPod"] ?? IDS_UNIT),
     clusterDomain: config.clusterDomain,
     clusterDns: config.clusterDNS ?? [],
     resolvConf: config.resolvConf,
+  };
+}
+
+/** Where nobody has said how many: upstream pulls one after the other, and one big image holds up all the others. */
+const UNSAID_PULLS_MAX = 5;
+
+function imagesOf({ config, machine, origins }: Compilable): ImageSettings {
+  const { serializeImagePulls, maxParallelImagePulls: most, registryPullQPS, registryBurst } = config;
+  const isSaid = (origins.get("serializeImagePulls") ?? []).length > 0;
+  const unsaid = isSaid ? Number.POSITIVE_INFINITY : UNSAID_PULLS_MAX;
+  return {
+    pulls: {
+      most: isSaid && serializeImagePulls ? 1 : (most ?? unsaid),
+      perSecond: registryPullQPS,
+      burst: registryBurst,
+    },
+    workingFolder: machine.workingFolder,
+    homeFolder: machine.homeFolder,
   };
 }
 
@@ -192,6 +244,15 @@ function cgroupsOf({ config, machine: { cgroupVersion } }: Compilable): CgroupSe
     singleProcessOomKill: config.singleProcessOOMKill ?? cgroupVersion === 1,
     failSwapOn: config.failSwapOn,
     oomScoreAdj: config.oomScoreAdj,
+  };
+}
+
+/** Those that may change a pod's share while it runs are not in the way of a resize. */
+function managersOf({ config, gates }: Compilable): ManagerSettings {
+  return {
+    cpuManagerPolicy: gates.InPlacePodVerticalScalingExclusiveCPUs ? "none" : config.cpuManagerPolicy,
+    memoryManagerPolicy: gates.InPlacePodVerticalScalingExclusiveMemory ? "None" : config.memoryManagerPolicy,
+    limitedSwap: config["memorySwap.swapBehavior"] === "LimitedSwap",
   };
 }
 
@@ -244,6 +305,40 @@ function evictionOf(config: Configuration, agent: AgentSettings): EvictionSettin
     const known = error instanceof ThresholdFault || error instanceof QuantityError || error instanceof DurationError;
     throw known ? new CompileFault(error.message, { cause: error }) : error;
   }
+}
+
+const INT64_MAX = 2n ** 63n - 1n;
+
+function containerLogsOf(config: Configuration): ContainerLogSettings {
+  const fault = (why: string, cause?: unknown) =>
+    new CompileFault(`failed to initialize container log manager: ${why}`, { cause });
+  const text = goQuote(config.containerLogMaxSize);
+  const unparsed = `failed to parse container log max size ${text}`;
+  try {
+    const size = parseQuantity(config.containerLogMaxSize);
+    const bytes = quantityValue(size);
+    if (size.nanos % 1_000_000_000n !== 0n || bytes > INT64_MAX) throw fault(`${unparsed}: invalid max log size`);
+    if (bytes < 0n) return { kind: "unlimited" };
+    return {
+      kind: "limited",
+      bytesMax: Number(bytes),
+      filesMax: config.containerLogMaxFiles,
+      workersMax: config.containerLogMaxWorkers,
+      everyMs: toMs(config.containerLogMonitorInterval),
+    };
+  } catch (error) {
+    throw error instanceof QuantityError ? fault(`${unparsed}: ${error.message}`, error) : error;
+  }
+}
+
+/** Where a collector listens unless said. */
+const UNSAID_COLLECTOR = "localhost:4317";
+
+function tracingOf(config: Configuration): CompiledOptions["tracing"] {
+  const { "tracing.endpoint": endpoint, "tracing.samplingRatePerMillion": perMillion } = config;
+  if (endpoint === undefined && perMillion === undefined) return { kind: "off" };
+  // Without a rate only what others have begun to trace is.
+  return { kind: "on", endpoint: endpoint ?? UNSAID_COLLECTOR, perMillion: perMillion ?? 0 };
 }
 
 const loggingOf = (config: Configuration): CompiledOptions["logging"] => {

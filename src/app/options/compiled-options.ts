@@ -2,28 +2,39 @@
  * What the agent runs on: every decision about flags, files and defaults is taken, nothing is optional. Parts of the agent
  * declare the slice they need; these have their names and units.
  */
+
 import type { Quantity } from "../../base/quantity.ts";
+import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
 import type { EvictionThreshold } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
+import type { ServerSettings } from "./server-settings.ts";
 import type { ModuleVerbosity, Taint } from "./value-types.ts";
 
 export interface CompiledOptions {
   readonly node: NodeSettings;
   readonly folders: FolderSettings;
   readonly api: ApiSettings;
+  readonly identity: IdentitySettings;
   readonly runtime: RuntimeSettings;
+  readonly images: ImageSettings;
   readonly pods: PodSettings;
   readonly cgroups: CgroupSettings;
+  readonly managers: ManagerSettings;
   readonly reserved: ReservedSettings;
   readonly eviction: EvictionSettings;
   readonly containerGc: ContainerGcSettings;
+  readonly containerLogs: ContainerLogSettings;
+  readonly stats: StatsSettings;
   readonly healthz: HealthzSettings;
   readonly logging: LogSettings;
-  readonly server: { readonly enabled: boolean; readonly port: number };
+  readonly server: ServerSettings;
+  readonly tracing: TracingSettings;
   readonly gates: FeatureGates;
   /** Everything, as `/configz` shows it. */
   readonly configuration: Configuration;
+  /** Every flag with its value, as `/flagz` shows them. */
+  readonly flags: Readonly<Record<string, string>>;
   /** What to say at the start, each a sentence. */
   readonly warnings: readonly string[];
 }
@@ -71,10 +82,44 @@ export type ApiSettings =
       readonly heartbeatLimitMs: number;
     };
 
+export interface IdentitySettings {
+  /** Empty: there are no other credentials to begin with. */
+  readonly bootstrapKubeconfigPath: string;
+  /** The client certificate is renewed before its time. */
+  readonly rotates: boolean;
+  readonly serving: ServingSettings;
+}
+
+/** Where the certificate comes from that the node serves. `reload`: what changes on disk is served from then on. */
+export type ServingSettings =
+  | { readonly kind: "files"; readonly files: PairPaths; readonly reload: boolean }
+  | { readonly kind: "selfSigned"; readonly reload: boolean }
+  /** From the cluster. `files`: one of the operator's to begin with. */
+  | {
+      readonly kind: "cluster";
+      readonly files: PairPaths | undefined;
+      readonly dnsIsEnough: boolean;
+      /** Until there is one, a self-signed one is served. */
+      readonly fallback: boolean;
+    };
+
 interface RuntimeSettings {
   readonly endpoint: string;
   readonly imageEndpoint: string;
   readonly requestLimitMs: number;
+}
+
+export interface ImageSettings {
+  readonly pulls: {
+    /** How many at once; may be infinite. */
+    readonly most: number;
+    /** 0: no such limit. */
+    readonly perSecond: number;
+    readonly burst: number;
+  };
+  /** Where registry logins may lie, beside the root folder. */
+  readonly workingFolder: string;
+  readonly homeFolder: string;
 }
 
 export interface PodSettings {
@@ -91,6 +136,8 @@ export interface PodSettings {
   readonly restartBackoffMsMax: number;
   readonly seccompDefault: boolean;
   readonly allowedUnsafeSysctls: readonly string[];
+  /** How many users a pod has that has its own. */
+  readonly idsPerPod: number;
   readonly clusterDomain: string;
   readonly clusterDns: readonly string[];
   /** Empty: pods get no resolver of the node. */
@@ -112,6 +159,13 @@ export interface CgroupSettings {
   readonly singleProcessOomKill: boolean;
   readonly failSwapOn: boolean;
   readonly oomScoreAdj: number;
+}
+
+/** Of what is handed out piece by piece. Nothing is yet; a resize is refused by these as the Go kubelet refuses it. */
+export interface ManagerSettings {
+  readonly cpuManagerPolicy: string;
+  readonly memoryManagerPolicy: string;
+  readonly limitedSwap: boolean;
 }
 
 /** By resource: cpu, memory, ephemeral-storage, pid. */
@@ -140,9 +194,35 @@ interface ContainerGcSettings {
   readonly nodeMax: number;
 }
 
+export type ContainerLogSettings =
+  /** Somebody else rotates them, or nobody. */
+  | { readonly kind: "unlimited" }
+  | {
+      readonly kind: "limited";
+      readonly bytesMax: number;
+      readonly filesMax: number;
+      readonly workersMax: number;
+      readonly everyMs: number;
+    };
+interface StatsSettings {
+  /** How old the last look at a volume may be. 0 or less: volumes are not looked at. */
+  readonly volumesEveryMs: number;
+  /** Groups of system processes that are told of. Empty: not named by the operator. */
+  readonly groups: { readonly kubelet: string; readonly runtime: string; readonly misc: string };
+}
+
 type HealthzSettings =
   | { readonly kind: "off" }
   | { readonly kind: "on"; readonly address: string; readonly port: number };
+
+type TracingSettings =
+  | { readonly kind: "off" }
+  | {
+      readonly kind: "on";
+      readonly endpoint: string;
+      /** Of the traces that begin here, how many are kept. */
+      readonly perMillion: number;
+    };
 
 export interface LogSettings {
   readonly format: "text" | "json";

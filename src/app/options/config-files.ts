@@ -1,11 +1,11 @@
 /** The configuration file and the folder of drop-ins, read from disk. */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { goQuote } from "../../base/go-text.ts";
 import { parseYaml } from "../../base/yaml-text.ts";
 import { API_VERSION, type Decoded, decodeConfiguration, KIND, requireKind } from "./decode-configuration.ts";
 import { DecodeFault } from "./decode-primitives.ts";
 import { FIELD_PATHS, fieldOf, type WrittenConfiguration } from "./fields.ts";
-import { goQuote } from "./go-text.ts";
 
 const BYTES_MAX = 1 << 20;
 

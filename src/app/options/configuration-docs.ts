@@ -23,6 +23,9 @@ What becomes of a field:
 Without \`--config\` four defaults are the old, open ones, as in the Go kubelet: \`authentication.anonymous.enabled\` true,
 \`authentication.webhook.enabled\` false, \`authorization.mode\` AlwaysAllow, \`readOnlyPort\` 10255; and there are no eviction thresholds.
 
+One default differs from the Go kubelet's: where neither \`serializeImagePulls\` nor \`maxParallelImagePulls\` is set, up to five images are pulled at
+once, so that a big one does not hold up the others. Set to true, one is pulled after the other; set to false, all at once or as many as \`maxParallelImagePulls\`.
+
 This page is written from the tables in \`src/app/options\`: \`UPDATE_DOCS=1 node --test src/app/options/configuration-docs.test.ts\`.
 `;
 

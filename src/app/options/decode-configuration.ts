@@ -81,14 +81,30 @@ export function requireKind(document: unknown, source: string): asserts document
   }
 }
 
+/** Parts of the document that Go leaves out as a whole. The others are written, be they empty. */
+const OPTIONAL: ReadonlySet<string> = new Set(["tracing", "userNamespaces"]);
+
+function emptyDocument(branch: Branch = TREE): Record<string, unknown> {
+  const parts = [...branch].flatMap(([key, part]) =>
+    typeof part === "string" || OPTIONAL.has(key) ? [] : [[key, emptyDocument(part)] as const],
+  );
+  return Object.fromEntries(parts);
+}
+
+/** Go writes these when they are nothing, too. */
+const writesZero = (path: FieldPath): boolean => {
+  const { type, keepsZero } = fieldOf(path);
+  return keepsZero || type === "duration" || type === "quantity" || path === "logging.verbosity";
+};
+
 /** A place in a document for each value; what Go leaves out when it writes JSON is left out. */
 export function encodeConfiguration(
   values: Readonly<Partial<Record<FieldPath, Value | undefined>>>,
 ): Readonly<Record<string, unknown>> {
-  const root: Record<string, unknown> = { kind: KIND, apiVersion: API_VERSION };
+  const root: Record<string, unknown> = { kind: KIND, apiVersion: API_VERSION, ...emptyDocument() };
   for (const path of FIELD_PATHS) {
     const value = values[path];
-    if (value === undefined || isEmptyCollection(value) || (!fieldOf(path).keepsZero && isZero(value))) continue;
+    if (value === undefined || isEmptyCollection(value) || (!writesZero(path) && isZero(value))) continue;
     const steps = path.split(".");
     let object = root;
     for (const step of steps.slice(0, -1)) object = (object[step] ??= {}) as Record<string, unknown>;

@@ -1,7 +1,7 @@
 /** "memory.available": "100Mi" or "10%" as the amount or share it is. */
 import { parseGoDuration } from "../../base/duration.ts";
+import { goQuote } from "../../base/go-text.ts";
 import { formatQuantity, parseQuantity, quantityValue } from "../../base/quantity.ts";
-import { goQuote } from "./go-text.ts";
 import { toMs } from "./units.ts";
 
 const SIGNALS = [

@@ -2,7 +2,6 @@
 import { accepted, field, path, pointer, refused, supported, warned } from "./field.ts";
 import { minutes, seconds } from "./units.ts";
 
-const server = warned("the server on port 10250");
 const unbuffered = accepted("each line is written when it is said");
 
 export const nodeFields = {
@@ -41,8 +40,8 @@ export const nodeFields = {
   featureGates: field("boolMap", undefined, "feature-gates", supported),
   runOnce: field("bool", false, "runonce", refused("the Go kubelet refuses it too")),
   showHiddenMetricsForVersion: field("string", "", "", warned("metrics")),
-  "tracing.endpoint": field("string", undefined, "", warned("tracing"), pointer),
-  "tracing.samplingRatePerMillion": field("int32", undefined, "", warned("tracing"), pointer),
+  "tracing.endpoint": field("string", undefined, "", supported, pointer),
+  "tracing.samplingRatePerMillion": field("int32", undefined, "", supported, pointer),
   "logging.format": field("string", "text", "logging-format", supported),
   "logging.flushFrequency": field("durationOrNs", seconds(5), "log-flush-frequency", unbuffered),
   "logging.verbosity": field("uint32", 0, "v", supported),
@@ -62,7 +61,7 @@ export const nodeFields = {
     unbuffered,
   ),
   enableServer: field("bool", true, "enable-server", supported, pointer),
-  address: field("string", "0.0.0.0", "address", server),
-  port: field("int32", 10250, "port", server),
-  readOnlyPort: field("int32", 0, "read-only-port", server),
+  address: field("string", "0.0.0.0", "address", supported),
+  port: field("int32", 10250, "port", supported),
+  readOnlyPort: field("int32", 0, "read-only-port", supported),
 } as const;

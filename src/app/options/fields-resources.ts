@@ -4,7 +4,7 @@ import { milliseconds, minutes, seconds } from "./units.ts";
 
 const managers = warned("the managers of CPUs, memory and topology");
 const memoryQos = warned("memory QoS");
-const systemCgroups = warned("cgroups of system processes");
+const systemCgroups = warned("moving system processes into their cgroups; statistics tell of them already");
 const eviction = warned("eviction of pods");
 const hardEviction = warned("eviction of pods; the node's conditions and allocatable follow the thresholds already");
 

@@ -3,11 +3,9 @@ import { accepted, field, path, pointer, supported, warned } from "./field.ts";
 import { minutes, seconds } from "./units.ts";
 
 const imageGc = warned("garbage collection of images");
-const pulls = warned("limits of image pulls");
 const verification = warned("verification of pull credentials");
-const rotation = warned("rotation of container logs");
-const volumes = warned("volumes");
-const attach = warned("volumes; the Node's annotation follows it already");
+const attach = warned("volumes that are attached; the Node's annotation follows it already");
+const watches = accepted("objects are always watched: an edit arrives by its event");
 const shutdown = warned("graceful shutdown of the node");
 const noEffect = accepted("without effect in the Go kubelet too");
 
@@ -20,10 +18,10 @@ export const workloadFields = {
   ),
   imageServiceEndpoint: field("string", "", "image-service-endpoint", supported),
   runtimeRequestTimeout: field("duration", minutes(2), "runtime-request-timeout", supported),
-  registryPullQPS: field("int32", 5, "registry-qps", pulls, pointer),
-  registryBurst: field("int32", 10, "registry-burst", pulls),
-  serializeImagePulls: field("bool", true, "serialize-image-pulls", pulls, pointer),
-  maxParallelImagePulls: field("int32", undefined, "", pulls, pointer),
+  registryPullQPS: field("int32", 5, "registry-qps", supported, pointer),
+  registryBurst: field("int32", 10, "registry-burst", supported),
+  serializeImagePulls: field("bool", true, "serialize-image-pulls", supported, pointer),
+  maxParallelImagePulls: field("int32", undefined, "", supported, pointer),
   imagePullCredentialsVerificationPolicy: field("string", "NeverVerifyPreloadedImages", "", verification, {
     goType: "v1beta1.ImagePullCredentialsVerificationPolicy",
   }),
@@ -33,22 +31,22 @@ export const workloadFields = {
   imageGCHighThresholdPercent: field("int32", 85, "image-gc-high-threshold", imageGc, pointer),
   imageGCLowThresholdPercent: field("int32", 80, "image-gc-low-threshold", imageGc, pointer),
   "crashLoopBackOff.maxContainerRestartPeriod": field("duration", minutes(5), "", supported, pointer),
-  containerLogMaxSize: field("string", "10Mi", "container-log-max-size", rotation),
-  containerLogMaxFiles: field("int32", 5, "container-log-max-files", rotation, pointer),
-  containerLogMaxWorkers: field("int32", 1, "", rotation, pointer),
-  containerLogMonitorInterval: field("duration", seconds(10), "", rotation, pointer),
+  containerLogMaxSize: field("string", "10Mi", "container-log-max-size", supported),
+  containerLogMaxFiles: field("int32", 5, "container-log-max-files", supported, pointer),
+  containerLogMaxWorkers: field("int32", 1, "", supported, pointer),
+  containerLogMonitorInterval: field("duration", seconds(10), "", supported, pointer),
   seccompDefault: field("bool", false, "seccomp-default", supported, pointer),
-  allowedUnsafeSysctls: field("strings", undefined, "allowed-unsafe-sysctls", warned("sysctls of pods")),
-  "userNamespaces.idsPerPod": field("int64", undefined, "", warned("user namespaces"), pointer),
-  configMapAndSecretChangeDetectionStrategy: field("string", "Watch", "", volumes, {
+  allowedUnsafeSysctls: field("strings", undefined, "allowed-unsafe-sysctls", supported),
+  "userNamespaces.idsPerPod": field("int64", undefined, "", supported, pointer),
+  configMapAndSecretChangeDetectionStrategy: field("string", "Watch", "", watches, {
     goType: "v1beta1.ResourceChangeDetectionStrategy",
   }),
-  volumeStatsAggPeriod: field("duration", minutes(1), "volume-stats-agg-period", volumes),
+  volumeStatsAggPeriod: field("duration", minutes(1), "volume-stats-agg-period", supported),
   volumePluginDir: field(
     "string",
     "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
     "volume-plugin-dir",
-    volumes,
+    warned("FlexVolume plugins"),
     path,
   ),
   enableControllerAttachDetach: field("bool", true, "enable-controller-attach-detach", attach, pointer),

@@ -4,19 +4,10 @@
  */
 import { assertNever } from "../../base/assert.ts";
 import { parseGoDuration } from "../../base/duration.ts";
+import { goQuote } from "../../base/go-text.ts";
 import { parseQuantity } from "../../base/quantity.ts";
 import type { FlagSyntax } from "./flag-table.ts";
-import {
-  goQuote,
-  INT32,
-  INT64,
-  LEVEL,
-  parseCsvLine,
-  parseGoBool,
-  parseGoInteger,
-  parseIpFlag,
-  SyntaxFault,
-} from "./go-text.ts";
+import { INT32, INT64, LEVEL, parseCsvLine, parseGoBool, parseGoInteger, parseIpFlag, SyntaxFault } from "./go-text.ts";
 import { labelKeyFaults, labelValueFaults, TAINT_EFFECTS } from "./names.ts";
 import type { MemoryReservation, ModuleVerbosity, Taint, Value } from "./value-types.ts";
 

@@ -1,17 +1,9 @@
 /** Texts as Go reads and prints them: what tools around the kubelet already match in its messages. */
 import { isIP } from "node:net";
-
-/** Like %q. */
-export const goQuote = (text: string): string => JSON.stringify(text).replaceAll("\u007f", "\\x7f");
+import { goQuote } from "../../base/go-text.ts";
 
 /** Like %v of a slice. */
 export const goList = (items: readonly string[]): string => `[${items.join(" ")}]`;
-
-/** Several errors at once: one stands alone, more are bracketed, each text once. */
-export function aggregate(messages: readonly string[]): string {
-  const unique = [...new Set(messages)];
-  return unique.length === 1 ? (unique[0] ?? "") : `[${unique.join(", ")}]`;
-}
 
 const TRUE = new Set(["1", "t", "T", "true", "TRUE", "True"]);
 const FALSE = new Set(["0", "f", "F", "false", "FALSE", "False"]);

@@ -9,18 +9,25 @@ const argsOf = (environmentFile: string): readonly string[] =>
 
 test("[27.1.2] the three files that kubeadm leaves in the root folder are taken as they are", (t) => {
   const folder = folderOf(t, {
-    "config.yaml": `${HEADER}cgroupDriver: cgroupfs\nclusterDNS:\n- 10.96.0.10\nclusterDomain: cluster.local\nstaticPodPath: /etc/kubernetes/manifests\ncontainerRuntimeEndpoint: ""\n`,
+    "config.yaml": `${HEADER}cgroupDriver: cgroupfs\nclusterDNS:\n- 10.96.0.10\nclusterDomain: cluster.local\nrotateCertificates: true\nstaticPodPath: /etc/kubernetes/manifests\ncontainerRuntimeEndpoint: ""\n`,
     "instance/10-instance-config.conf": `${HEADER}containerRuntimeEndpoint: unix:///run/containerd/containerd.sock\n`,
   });
   const flags = 'KUBELET_KUBEADM_ARGS="--hostname-override=n1 --node-ip=198.19.1.2 --node-labels=a=b --v=2"\n';
   const { options } = load([
     `--config=${join(folder, "config.yaml")}`,
     `--config-dir=${join(folder, "instance")}`,
+    "--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf",
     "--kubeconfig=/etc/kubernetes/kubelet.conf",
     ...argsOf(flags),
   ]);
   assert.equal(options.node.name, "n1");
   assert.deepEqual(options.node.ips, ["198.19.1.2"]);
+  assert.deepEqual(options.identity, {
+    bootstrapKubeconfigPath: "/etc/kubernetes/bootstrap-kubelet.conf",
+    rotates: true,
+    serving: { kind: "selfSigned", reload: true },
+  });
+  assert.deepEqual(options.warnings, []);
   assert.deepEqual(options.pods.clusterDns, ["10.96.0.10"]);
   assert.equal(options.pods.staticFolder?.path, "/etc/kubernetes/manifests");
   assert.equal(options.runtime.endpoint, "unix:///run/containerd/containerd.sock");

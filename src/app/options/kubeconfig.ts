@@ -5,13 +5,28 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { getCACertificates } from "node:tls";
+import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
 import type { Connection, Credentials } from "../../wire/kube-api/connection.ts";
 import { DocumentFault, FileFault, readDocument, reasonOf } from "./config-files.ts";
 import { isObject } from "./decode-primitives.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
 
-export function readKubeconfig(path: string): Connection {
+/** A connection, and where its parts were found: for who writes another kubeconfig, or keeps certificates himself. */
+export interface Kubeconfig {
+  readonly connection: Connection;
+  /** Undefined: what the machine trusts. */
+  readonly authority:
+    | { readonly kind: "file"; readonly path: string }
+    | { readonly kind: "data"; readonly pem: string }
+    | undefined;
+  /** Undefined: there is none, or it is written into the kubeconfig itself. */
+  readonly certificateFiles: PairPaths | undefined;
+}
+
+export const readKubeconfig = (path: string): Connection => openKubeconfig(path).connection;
+
+export function openKubeconfig(path: string): Kubeconfig {
   const file = resolve(path);
   const fault = (why: string, cause?: unknown) => new FileFault(`invalid kubeconfig ${path}: ${why}`, { cause });
   const root = parsed(readText(file, fault), fault);
@@ -23,13 +38,24 @@ export function readKubeconfig(path: string): Connection {
   const user = userName === "" ? {} : named(root, "users", userName, "user", fault);
   const material = new Material(dirname(file), fault);
   const serverName = textOf(cluster, "tls-server-name");
+  const authorityPem = material.pem(cluster, "certificate-authority");
   return {
-    url: serverUrl(cluster, fault),
-    ca: material.pem(cluster, "certificate-authority") ?? getCACertificates("system").join("\n"),
-    credentials: credentialsOf(user, material, fault),
-    ...(serverName === "" ? {} : { serverName }),
+    connection: {
+      url: serverUrl(cluster, fault),
+      ca: authorityPem ?? getCACertificates("system").join("\n"),
+      credentials: credentialsOf(user, material, fault),
+      ...(serverName === "" ? {} : { serverName }),
+    },
+    authority: authorityOf(material.file(cluster, "certificate-authority"), authorityPem),
+    certificateFiles: filesOf(material.file(user, "client-certificate"), material.file(user, "client-key")),
   };
 }
+
+const authorityOf = (path: string | undefined, pem: string | undefined): Kubeconfig["authority"] =>
+  path !== undefined ? { kind: "file", path } : pem === undefined ? undefined : { kind: "data", pem };
+
+const filesOf = (certificate: string | undefined, key: string | undefined): Kubeconfig["certificateFiles"] =>
+  certificate === undefined || key === undefined ? undefined : { certificate, key };
 
 type Fault = (why: string, cause?: unknown) => FileFault;
 
@@ -78,8 +104,14 @@ class Material {
   pem(entry: Entry, key: string): string | undefined {
     const data = textOf(entry, `${key}-data`);
     if (data !== "") return Buffer.from(data, "base64").toString("utf8");
+    const path = this.file(entry, key);
+    return path === undefined ? undefined : readText(path, this.#fault);
+  }
+
+  /** Undefined where the data itself is there, or nothing. */
+  file(entry: Entry, key: string): string | undefined {
     const path = textOf(entry, key);
-    return path === "" ? undefined : readText(this.path(path), this.#fault);
+    return path === "" || textOf(entry, `${key}-data`) !== "" ? undefined : this.path(path);
   }
 }
 

@@ -2,11 +2,13 @@
  * From the command line to what the agent runs on. One way in for `kubelet`, `deckhand kubelet` and `deckhand config check`, in
  * the order of the Go kubelet, so that the same mistake has the same message.
  */
-import { AgentSettings, CompileFault, compile } from "./compile.ts";
+import { AgentSettings, compile } from "./compile.ts";
+import { CompileFault, DependencyFault } from "./compile-fault.ts";
 import type { CompiledOptions } from "./compiled-options.ts";
 import { FileFault } from "./config-files.ts";
 import { type EffectiveConfiguration, effectiveConfiguration } from "./effective-configuration.ts";
 import { GateFault, resolveGates } from "./feature-gates.ts";
+import { flagTexts } from "./flag-texts.ts";
 import type { MachineOfOptions } from "./machine-facts.ts";
 import { nodeLabelFault } from "./names.ts";
 import { FlagFault, type ParsedFlags, parseFlags } from "./parse-flags.ts";
@@ -65,6 +67,7 @@ const permissionFault = ({ uid }: MachineOfOptions) =>
 /** Undefined for what is no fault of the options. */
 function faultMessage(error: unknown): string | undefined {
   if (error instanceof FlagFault) return `failed to parse kubelet flag: ${error.message}`;
+  if (error instanceof DependencyFault) return `failed to construct kubelet dependencies: ${error.message}`;
   if (error instanceof CompileFault) return `failed to run Kubelet: ${error.message}`;
   if (error instanceof FileFault || error instanceof Refused) return error.message;
   return undefined;
@@ -98,8 +101,8 @@ function load(
   if (agent.value("exit-on-lock-contention", false) && agent.text("lock-file") === "") {
     throw new CompileFault("cannot exit on lock file contention: no lock file specified");
   }
-  const compiled = compile({ config, gates, agent, machine });
-  const options = { ...compiled, warnings: warningsOf(effective, flags) };
+  const compiled = compile({ config, gates, agent, machine, origins: effective.origins });
+  const options = { ...compiled, flags: flagTexts(flags), warnings: warningsOf(effective, flags) };
   return { kind: "options", options, effective, flags, notices };
 }
 

@@ -1,7 +1,7 @@
 /** Rules about metrics, logs, tracing, memory QoS and log files. In the order in which the Go kubelet names them. */
 import { isAscii } from "node:buffer";
 import { isAbsolute, normalize } from "node:path";
-import { goQuote } from "./go-text.ts";
+import { goQuote } from "../../base/go-text.ts";
 import { type Rule, spell, when } from "./rule.ts";
 import { seconds } from "./units.ts";
 

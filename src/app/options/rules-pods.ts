@@ -1,5 +1,5 @@
 /** Rules about taints, topology, shutdown, swap and restarts. In the order in which the Go kubelet names them. */
-import { goQuote } from "./go-text.ts";
+import { goQuote } from "../../base/go-text.ts";
 import { labelKeyFaults, labelValueFaults, TAINT_EFFECTS } from "./names.ts";
 import { invalid, named, type Rule, spellStruct, when } from "./rule.ts";
 import { seconds, toMs } from "./units.ts";

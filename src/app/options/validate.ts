@@ -1,5 +1,5 @@
 /** All that is wrong with a configuration, at once. */
-import { aggregate } from "./go-text.ts";
+import { aggregate } from "../../base/go-text.ts";
 import type { Checked } from "./rule.ts";
 import { NUMBER_RULES } from "./rules-numbers.ts";
 import { logging, OBSERVING_RULES } from "./rules-observing.ts";

@@ -2,12 +2,15 @@
  * Removes dead containers and sandboxes, with their logs: at once when a pod has one too many or is over, and for all every minute. Reads
  * `podRuntimeStatus` and `podOutcomes`; what is over is the worker's word, so no end is forgotten before it is published.
  */
+
 import { errorText } from "../../base/error-text.ts";
+import { inSpan } from "../../concurrency/in-span.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { gcPlan } from "../../domain/housekeeping/container-gc.ts";
+import { nodeSubject } from "../../domain/events/recorded-event.ts";
+import { type GcPlan, gcPlan } from "../../domain/housekeeping/container-gc.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { logLinkName } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
@@ -17,11 +20,13 @@ import type { EventSink } from "../../ports/event-sink.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Runtime } from "../../ports/runtime.ts";
+import type { Tracer } from "../../ports/tracer.ts";
 
 export interface ContainerGcOptions {
   readonly runtime: Pick<Runtime, "removeContainer" | "removeSandbox">;
   readonly files: HostFiles;
   readonly clock: Clock;
+  readonly tracer: Tracer;
   readonly log: Log;
   readonly events: EventSink;
   readonly nodeName: string;
@@ -35,15 +40,19 @@ export interface ContainerGcOptions {
 }
 
 const EVERY_MS = 60_000;
+/** What the Go kubelet's collection calls itself in traces. */
+const SCOPE = "k8s.io/kubernetes/pkg/kubelet/kuberuntime";
 
 export async function collectContainers(options: ContainerGcOptions, shutdown: AbortSignal): Promise<void> {
-  const { podRuntimeStatus, podOutcomes, clock, log } = options;
+  const { podRuntimeStatus, podOutcomes, admittedPods, clock, log } = options;
   const worker = new KeyedWorker<string>({
     turn: (uid, signal) => collectPod(uid, options, signal),
     onBug: (uid, error) => log.error("removing a pod's dead containers failed", error, { uid }),
     shutdown,
   });
-  const unwatch = [podRuntimeStatus.watch((uid) => worker.wake(uid)), podOutcomes.watch((uid) => worker.wake(uid))];
+  const unwatch = [podRuntimeStatus, podOutcomes, admittedPods].map((table) =>
+    table.watch((uid: string) => worker.wake(uid)),
+  );
   try {
     while (!shutdown.aborted) {
       for (const uid of podRuntimeStatus.keys()) worker.wake(uid);
@@ -61,22 +70,37 @@ async function collectPod(uid: string, options: ContainerGcOptions, signal: Abor
   if (known === undefined || over === undefined) return;
   const plan = gcPlan(known, over);
   if (plan.containers.length === 0 && plan.sandboxIds.length === 0) return;
+  const span = {
+    scope: SCOPE,
+    name: "Containers/GarbageCollect",
+    attributes: { "k8s.pod.uid": uid },
+    parent: "none",
+  } as const;
   try {
-    for (const container of plan.containers) {
-      await options.runtime.removeContainer(container.id, signal);
-      await removeLogs(container, known, options);
-    }
-    for (const id of plan.sandboxIds) {
-      // Its worker has stopped it, or it would not be for us to remove; what is left of its network goes with the removal.
-      await options.runtime.removeSandbox(id, signal);
-    }
-    await options.look(uid, signal);
+    await inSpan(options.tracer, span, () => remove(plan, known, options, signal));
   } catch (error) {
     if (signal.aborted) return;
     options.log.error("dead containers could not be removed", error, { uid });
-    const node = { kind: "Node", name: options.nodeName, namespace: "", uid: "" } as const;
+    const node = nodeSubject(options.nodeName);
     options.events.emit(node, "Warning", "ContainerGCFailed", errorText(error));
   }
+}
+
+async function remove(
+  plan: GcPlan,
+  known: PodRuntimeView,
+  options: ContainerGcOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  for (const container of plan.containers) {
+    await options.runtime.removeContainer(container.id, signal);
+    await removeLogs(container, known, options);
+  }
+  for (const id of plan.sandboxIds) {
+    // Its worker has stopped it, or it would not be for us to remove; what is left of its network goes with the removal.
+    await options.runtime.removeSandbox(id, signal);
+  }
+  await options.look(known.uid, signal);
 }
 
 /** Undefined: not for us to say yet. */

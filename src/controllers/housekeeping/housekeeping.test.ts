@@ -10,8 +10,10 @@ import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import { HostFileError } from "../../ports/host-files.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
+import { noTracer } from "../../ports/tracer.ts";
 import { collectContainers } from "./container-gc.ts";
 import { removeLeftovers } from "./leftovers.ts";
 
@@ -28,14 +30,16 @@ function world() {
     admittedPods: new LatestTable<string, AdmittedPod>(),
     podOutcomes: new LatestTable<string, PodOutcome>(),
     podRuntimeStatus: new LatestTable<string, PodRuntimeView>(),
+    mountState: new LatestTable<string, PodVolumes>(),
+    volumesKnown: new LatestCell(true),
     sourcesReady: new LatestCell(true),
   };
   const folders = { rootDir: ROOT, podLogsDir: LOGS, containerLogLinks: LINKS };
-  const common = { ...cells, ...folders, files: files.port, clock, log };
+  const common = { ...cells, ...folders, files: files.port, clock, log, tracer: noTracer };
   return { clock, end, files, log, cells, common };
 }
 
-/** Leftovers of four pods, one of them known, one with something of a volume in it. */
+/** Leftovers of three pods: one known, one with something of a volume in it, one with the empty folder of a kind of volumes. */
 async function litter(files: FakeFiles): Promise<FakeCgroups> {
   const cgroups = new FakeCgroups();
   for (const uid of ["gone", "known", "holding"]) {
@@ -44,6 +48,7 @@ async function litter(files: FakeFiles): Promise<FakeCgroups> {
     files.makeFolder(`${LOGS}/ns_p_${uid}/app`, 0o755);
     await cgroups.apply([...BESTEFFORT, `pod${uid}`], {});
   }
+  files.makeFolder(`${ROOT}/pods/gone/volumes/kubernetes.io~secret`, 0o750);
   files.makeFolder(`${ROOT}/pods/holding/volumes/kubernetes.io~empty-dir/v`, 0o750);
   files.makeFolder(`${LOGS}/somebody-elses`, 0o755);
   await files.port.link(`${LOGS}/ns_p_gone/app/0.log`, `${LINKS}/p_ns_app-1.log`);
@@ -64,6 +69,30 @@ test("[6.11][6.12][19.1] what pods that nobody knows have left goes, but not wha
   assert.deepEqual(await cgroups.children(BESTEFFORT), ["podholding", "podknown"]);
   assert.equal(cgroups.valuesOf([...BESTEFFORT, "podholding"]).cpuShares, 2);
   assert.deepEqual(log.lines, []);
+  end.abort(new Error("over"));
+  await running;
+});
+
+test("[6.11] what a pod left goes soon after the last word about it, however often words come", async () => {
+  const { clock, end, files, cells, common } = world();
+  files.makeFolder(`${ROOT}/pods/known/containers/app`, 0o750);
+  cells.mountState.set("known", new Map());
+  cells.podOutcomes.set("known", {} as PodOutcome);
+  const running = removeLeftovers({ ...common, cgroups: new FakeCgroups(), podParents: [] }, end.signal);
+  await clock.advance(10_000);
+  cells.podOutcomes.delete("known");
+  await clock.advance(2_000);
+  assert.deepEqual(await files.port.list(`${ROOT}/pods`), ["known"]);
+  cells.mountState.delete("known");
+  await clock.advance(0);
+  assert.deepEqual(await files.port.list(`${ROOT}/pods`), []);
+  files.makeFolder(`${ROOT}/pods/next`, 0o750);
+  cells.mountState.set("next", new Map());
+  cells.mountState.delete("next");
+  await clock.advance(1_900);
+  assert.deepEqual(await files.port.list(`${ROOT}/pods`), ["next"]);
+  await clock.advance(100);
+  assert.deepEqual(await files.port.list(`${ROOT}/pods`), []);
   end.abort(new Error("over"));
   await running;
 });
@@ -139,6 +168,8 @@ test("[19.1] dead containers are collected when they are seen and every minute, 
     lifecycle,
     view: dead,
     waiting: new Map(),
+    resets: new Map(),
+    postStartDue: new Set(),
     messages: new Map(),
   });
   cells.podRuntimeStatus.set(dead.uid, dead);
@@ -148,6 +179,39 @@ test("[19.1] dead containers are collected when they are seen and every minute, 
   trouble = undefined;
   await clock.advance(60_000);
   assert.deepEqual(new Set(removed), new Set(["app-0", "app-1"]));
+  end.abort(new Error("over"));
+  await running;
+});
+
+test("[19.1] the containers of a pod that ended by itself are collected as soon as it is deleted", async () => {
+  const { clock, end, cells, common } = world();
+  const removed: string[] = [];
+  const dead = view([sandbox({ state: "notReady" })], [instance("app", "exited")]);
+  const lifecycle = { kind: "finished", why: { kind: "completed" } } as const;
+  const verdict = { kind: "admitted" } as const;
+  cells.admittedPods.set(dead.uid, { uid: dead.uid, pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
+  cells.podOutcomes.set(dead.uid, {
+    uid: dead.uid,
+    lifecycle,
+    view: dead,
+    waiting: new Map(),
+    resets: new Map(),
+    postStartDue: new Set(),
+    messages: new Map(),
+  });
+  cells.podRuntimeStatus.set(dead.uid, dead);
+  const runtime = {
+    removeContainer: async (id: string) => void removed.push(id),
+    removeSandbox: async (id: string) => void removed.push(id),
+  };
+  const look = async () => dead;
+  const options = { ...common, runtime, events: { emit: () => {} }, nodeName: "n1", look };
+  const running = collectContainers(options, end.signal);
+  await clock.advance(1_000);
+  assert.deepEqual(removed, []);
+  cells.admittedPods.delete(dead.uid);
+  await clock.advance(0);
+  assert.equal(removed.length, 2);
   end.abort(new Error("over"));
   await running;
 });

@@ -2,8 +2,9 @@
  * The Journal port over the HostFiles port, so that the simulator runs the same code on a disk that crashes.
  *
  * Records that arrive while a write is under way share the next one, so a hundred pods that start at once cost a few syncs. A write that
- * failed is rejected to all who shared it; the next one goes to the same place and cuts what it left. Segments follow each other by size; when
- * all together are too large, what still matters is written as one new segment, and the old ones go.
+ * failed is rejected to all who shared it; the next one goes to the same place and cuts what it left. Notes go with the records; when none comes
+ * they go alone, without a sync, so that who asks on the node finds them. Segments follow each other by size; when all together are too large,
+ * what still matters is written as one new segment, and the old ones go.
  */
 import { assert } from "../../base/assert.ts";
 import { type CompactionLimits, compact } from "../../domain/journal/compaction.ts";
@@ -28,6 +29,8 @@ const MIB = 1024 * 1024;
 const RECORD_BYTES_MAX = MIB / 16;
 const TEXT_CHARS_MAX = 4096;
 const PUT_OFFS_MAX = 3;
+/** So long a note waits for a record to go with. */
+const NOTES_WAIT_MS = 1_000;
 
 const LIMITS: JournalLimits = {
   segmentBytesMax: MIB,
@@ -48,7 +51,12 @@ export interface JournalOptions {
   readonly limits?: Partial<JournalLimits>;
 }
 
-export const createJournal = (options: JournalOptions): Journal => new SegmentedJournal(options);
+export interface OpenJournal extends Journal {
+  /** Writes what is noted. After it, notes are not written: another process may be the writer now. */
+  rest(): Promise<void>;
+}
+
+export const createJournal = (options: JournalOptions): OpenJournal => new SegmentedJournal(options);
 
 interface Pending {
   readonly line: Uint8Array;
@@ -56,7 +64,7 @@ interface Pending {
   readonly waiter: { resolve(): void; reject(error: unknown): void } | undefined;
 }
 
-class SegmentedJournal implements Journal {
+class SegmentedJournal implements OpenJournal {
   readonly #options: JournalOptions;
   readonly #limits: JournalLimits;
   readonly #segments: SegmentFolder;
@@ -67,7 +75,11 @@ class SegmentedJournal implements Journal {
   #compactAboveBytes: number;
   #pending: Pending[] = [];
   #noteBytes = 0;
-  #writing = false;
+  /** Ends the wait of the notes for a record. */
+  #cancelNotes: (() => void) | undefined;
+  #notesDue = false;
+  #resting = false;
+  #writing: Promise<void> | undefined;
   #putOffs = 0;
 
   constructor(options: JournalOptions) {
@@ -102,30 +114,59 @@ class SegmentedJournal implements Journal {
   /** What the process before us wrote and did not live to sync is on disk before anyone acts on it; its torn tail is cut. */
   async #settle(current: Segment): Promise<void> {
     try {
-      await this.#segments.append(current, new Uint8Array());
+      await this.#segments.append(current, new Uint8Array(), "synced");
     } catch (error) {
       this.#options.onProblem({ kind: "failed", what: "sync the journal", error });
     }
   }
 
+  async rest(): Promise<void> {
+    this.#resting = true;
+    this.#cancelNotes?.();
+    this.#notesDue = this.#pending.length > 0;
+    this.#writeSoon();
+    await this.#writing;
+  }
+
   #add(pending: Pending): void {
     assert(this.#replayed, "the journal is replayed before it is written");
     this.#pending.push(pending);
-    if (this.#writing || !this.#isWorthWriting()) return;
-    this.#writing = true;
-    void this.#writeAll();
+    this.#writeSoon();
+    this.#awaitRecord();
+  }
+
+  #awaitRecord(): void {
+    if (this.#writing !== undefined || this.#cancelNotes !== undefined || this.#resting) return;
+    this.#cancelNotes = this.#options.clock.after(NOTES_WAIT_MS, () => {
+      this.#cancelNotes = undefined;
+      this.#notesDue = this.#pending.length > 0;
+      this.#writeSoon();
+    });
+  }
+
+  #writeSoon(): void {
+    if (this.#writing === undefined && this.#isWorthWriting()) this.#writing = this.#writeAll();
   }
 
   #isWorthWriting(): boolean {
-    return this.#noteBytes > this.#limits.notesBytesMax || this.#pending.some((each) => each.waiter !== undefined);
+    return (
+      this.#notesDue ||
+      this.#noteBytes > this.#limits.notesBytesMax ||
+      this.#pending.some((each) => each.waiter !== undefined)
+    );
   }
 
   async #writeAll(): Promise<void> {
     await Promise.resolve(); // Whoever appends in this turn shares the first write.
     while (this.#isWorthWriting()) {
+      this.#notesDue = false;
       const batch = this.#takeBatch();
+      const sync = batch.some(({ waiter }) => waiter !== undefined) ? "synced" : "unsynced";
       try {
-        await this.#write(batch.map((each) => each.line));
+        await this.#write(
+          batch.map((each) => each.line),
+          sync,
+        );
       } catch (error) {
         this.#rejectAll(batch, error);
         continue;
@@ -133,7 +174,8 @@ class SegmentedJournal implements Journal {
       for (const { waiter } of batch) waiter?.resolve();
       if (this.#totalBytes > this.#compactAboveBytes) await this.#compact();
     }
-    this.#writing = false;
+    this.#writing = undefined;
+    if (this.#pending.length > 0) this.#awaitRecord();
   }
 
   #rejectAll(batch: readonly Pending[], error: unknown): void {
@@ -155,12 +197,12 @@ class SegmentedJournal implements Journal {
     return batch;
   }
 
-  async #write(lines: readonly Uint8Array[]): Promise<void> {
+  async #write(lines: readonly Uint8Array[], sync: "synced" | "unsynced"): Promise<void> {
     const before = this.#current;
     const isFull = before === undefined || before.bytes >= this.#limits.segmentBytesMax;
     const segment = isFull ? await this.#begin(false, []) : before;
     try {
-      this.#current = await this.#segments.append(segment, Buffer.concat(lines));
+      this.#current = await this.#segments.append(segment, Buffer.concat(lines), sync);
     } catch (error) {
       // Where the disk failed, or somebody took the file away, we do not write again.
       if (!isDiskFull(error)) this.#current = undefined;

@@ -4,13 +4,13 @@
  */
 import { parseJournalRecord } from "../../domain/journal/parse-record.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
-import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import { type HostFiles, listIfThere } from "../../ports/host-files.ts";
 import { decodeSegment, encodeHeader, type SegmentContent } from "./segment-text.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 /** Far above what compaction lets a segment become. */
-const SEGMENT_BYTES_MAX = 256 * 1024 * 1024;
+export const SEGMENT_BYTES_MAX = 256 * 1024 * 1024;
 const COPIES_MAX = 5;
 
 const SEGMENT_NAME = /^journal-(\d{8,})\.log$/;
@@ -65,7 +65,7 @@ export class SegmentFolder {
 
   /** Rejects only when the folder is there and cannot be listed: that is no empty journal. */
   async readAll(): Promise<StoredJournal> {
-    const numbers = (await this.#list()).flatMap((name) => numberIn(name, SEGMENT_NAME) ?? []).sort((a, b) => a - b);
+    const numbers = segmentNumbers(await this.#list());
     const found: StoredSegment[] = [];
     let unreadCount = 0;
     for (const number of numbers.toReversed()) {
@@ -95,8 +95,8 @@ export class SegmentFolder {
     return { number, path, bytes: content.length };
   }
 
-  async append(segment: Segment, content: Uint8Array): Promise<Segment> {
-    await this.#options.files.appendAt(segment.path, segment.bytes, content);
+  async append(segment: Segment, content: Uint8Array, sync: "synced" | "unsynced"): Promise<Segment> {
+    await this.#options.files.appendAt(segment.path, segment.bytes, content, sync);
     return { ...segment, bytes: segment.bytes + content.length };
   }
 
@@ -108,13 +108,8 @@ export class SegmentFolder {
     }
   }
 
-  async #list(): Promise<readonly string[]> {
-    try {
-      return await this.#options.files.list(this.#options.folder);
-    } catch (error) {
-      if (isMissing(error)) return [];
-      throw error;
-    }
+  #list(): Promise<readonly string[]> {
+    return listIfThere(this.#options.files, this.#options.folder);
   }
 
   async #readSegment(number: number): Promise<StoredSegment | undefined> {
@@ -196,7 +191,11 @@ interface StoredSegment extends Segment {
   readonly writable: boolean;
 }
 
-const segmentName = (number: number) => `journal-${String(number).padStart(8, "0")}.log`;
+export const segmentName = (number: number) => `journal-${String(number).padStart(8, "0")}.log`;
+
+/** Of the segments among these names, oldest first. */
+export const segmentNumbers = (names: readonly string[]): readonly number[] =>
+  names.flatMap((name) => numberIn(name, SEGMENT_NAME) ?? []).sort((a, b) => a - b);
 
 function numberIn(name: string, pattern: RegExp): number | undefined {
   const digits = pattern.exec(name)?.[1];

@@ -235,14 +235,19 @@ test("[3.1] where the operator makes the nodes nothing is created, and the statu
   await w.end(running);
 });
 
-test("[3.13] an agent that starts again reports at once, although nothing changed", async () => {
-  const before = world();
-  before.answer();
-  const earlier = before.all();
-  await before.live(100);
-  await before.end(earlier);
+/** As an agent leaves it that has come to its end. */
+async function nodeLeftReady(): Promise<Node> {
   const w = world();
-  w.api.put("nodes", before.api.node ?? assert.fail());
+  w.answer();
+  const running = w.all();
+  await w.live(100);
+  await w.end(running);
+  return w.api.node ?? assert.fail();
+}
+
+test("[3.13] an agent that starts again reports at once, although nothing changed", async () => {
+  const w = world();
+  w.api.put("nodes", await nodeLeftReady());
   await w.live(60_000);
   const running = w.all();
   await w.live(100);
@@ -251,14 +256,10 @@ test("[3.13] an agent that starts again reports at once, although nothing change
 });
 
 test("[3.12] a node left ready is not called unready because its agent has just started, for 30 s", async () => {
-  const before = world();
-  before.answer();
-  const earlier = before.all();
-  await before.live(100);
-  await before.end(earlier);
+  const left = await nodeLeftReady();
   for (const answersAfterMs of [20_000, undefined]) {
     const w = world();
-    w.api.put("nodes", before.api.node ?? assert.fail());
+    w.api.put("nodes", left);
     const running = w.all();
     await w.clock.advance(answersAfterMs ?? 29_000);
     assert.equal(ready(w.api.node), true);
@@ -271,6 +272,22 @@ test("[3.12] a node left ready is not called unready because its agent has just 
     );
     await w.end(running);
   }
+});
+
+test("[3.12] [13.26] nor because its CSINode has not been looked for yet; one that stays away counts after 30 s", async () => {
+  const w = world();
+  w.api.put("nodes", await nodeLeftReady());
+  w.cells.nodeHolds.set({ ...NO_HOLDS, storage: "CSINode is not yet initialized" });
+  w.answer();
+  const running = w.all();
+  await w.live(29_000);
+  assert.equal(ready(w.api.node), true);
+  await w.live(3_000);
+  assert.equal(ready(w.api.node), false);
+  w.cells.nodeHolds.set(NO_HOLDS);
+  await w.live(11_000);
+  assert.equal(ready(w.api.node), true);
+  await w.end(running);
 });
 
 test("[3.13] [3.16] a change is written at the next look, with its event, and written once", async () => {

@@ -115,15 +115,15 @@ class NodeStatusLoop {
 
   /**
    * A Node that the agent before us left ready stays so while we do not know better: a runtime counts as down after so long without
-   * an answer, and to have just started is no reason.
+   * an answer, its CSINode is there until we have looked for it in vain, and to have just started is no reason.
    */
   async #settled(shutdown: AbortSignal): Promise<void> {
     const { clock, snapshots } = this.#parts;
     const untilMs = clock.monotonicMs() + RUNTIME_DOWN_AFTER_MS;
     const isUnknown = () => {
       const { runtime, holds } = snapshots.readiness();
-      if (holds.storage !== undefined || holds.shutdown !== undefined) return false;
-      return [...runtimeTroubles(runtime), ...networkTroubles(runtime)].length > 0;
+      if (holds.shutdown !== undefined) return false;
+      return holds.storage !== undefined || [...runtimeTroubles(runtime), ...networkTroubles(runtime)].length > 0;
     };
     while (isReady(this.#known.current()?.status?.conditions) && isUnknown() && clock.monotonicMs() < untilMs) {
       await sleep(clock, FAST_LOOK_MS, shutdown);

@@ -36,6 +36,7 @@ export interface RegisterParts {
   readonly registerNode: boolean;
   readonly registration: RegistrationOptions;
   readonly options: NodeOptions;
+  readonly onAttempt?: () => void;
 }
 
 interface Registered {
@@ -54,6 +55,7 @@ export async function runRegistration(parts: RegisterParts, shutdown: AbortSigna
   await runtimeWell(parts, shutdown);
   for (let waitMs = RETRY_MS_MIN; !shutdown.aborted; waitMs = Math.min(waitMs * 2, RETRY_MS_MAX)) {
     log.info(0, "Attempting to register node", { node: options.name });
+    parts.onAttempt?.();
     try {
       const { node, events, reported } = await register(parts, shutdown);
       log.info(0, "Successfully registered node", { node: options.name });

@@ -36,14 +36,16 @@ function world(first: readonly PodContainer[]) {
       return found === undefined ? Promise.reject(gone()) : Promise.resolve({ status: found, info: {} });
     },
   };
+  const podRuntimeStatus = new LatestTable<string, PodRuntimeView>();
   const observer = new Observer({
     runtime,
-    podRuntimeStatus: new LatestTable<string, PodRuntimeView>(),
+    podRuntimeStatus,
     listedSandboxes: new LatestCell<readonly Sandbox[] | undefined>(undefined),
     shutdown: forever,
   });
   return {
     observer,
+    podRuntimeStatus,
     calls,
     set: (next: readonly PodContainer[]) => {
       containers = next;
@@ -113,6 +115,14 @@ test("after an act what lived is read again and what was made is added, without 
   assert.equal(observer.present(uid), view);
 });
 
+test("what an act made, and was seen to end before the act was over, is there once", async () => {
+  const { observer } = world([instance("app", "exited"), instance("other", "running")]);
+  await observer.look(uid, forever);
+  const made = ["app-0", "other-0"].map((id) => ({ id, sandboxId: sandbox().id }));
+  const view = await observer.refresh(uid, { sandboxIds: [], containers: made }, forever);
+  assert.deepEqual(idsOf(view)?.toSorted(), ["app-0 exited", "other-0 running"]);
+});
+
 test("what went away during an act is no part of what is left", async () => {
   const { observer, set } = world([instance("app", "running")]);
   await observer.look(uid, forever);
@@ -133,4 +143,18 @@ test("while a look is under way the pod after an act is looked at in full, after
     calls.filter((call) => call === "list"),
     ["list", "list"],
   );
+});
+
+test("a look that finds nothing new wakes nobody: who looks after a failure waits as long as it means to", async () => {
+  const { observer, podRuntimeStatus, set } = world([instance("app", "running")]);
+  let told = 0;
+  podRuntimeStatus.watch(() => {
+    told += 1;
+  });
+  for (let looks = 0; looks < 3; looks += 1) await observer.look(uid, forever);
+  assert.equal(told, 1);
+  set([instance("app", "exited")]);
+  await observer.look(uid, forever);
+  assert.equal(told, 2);
+  assert.deepEqual(idsOf(observer.present(uid)), ["app-0 exited"]);
 });

@@ -5,9 +5,11 @@
  * A pod changes by the hand of its worker, or by itself, and what it does by itself (to end) is final. So a look that began after
  * the worker's last act shows the present for every decision: nothing can have come to be since that it does not show.
  */
+import { jsonEqual } from "../../base/json-equal.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import type { PlegMetrics } from "../../domain/metrics/runtime-metrics.ts";
 import { POD_UID_LABEL } from "../../domain/pod/cri-keys.ts";
 import { fingerprint, listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
 import {
@@ -19,6 +21,7 @@ import {
 } from "../../domain/pod/runtime-view.ts";
 import type { ContainerEvent, ContainerState } from "../../domain/runtime/container.ts";
 import type { Sandbox, SandboxState, SandboxStatus } from "../../domain/runtime/sandbox.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Runtime } from "../../ports/runtime.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
 
@@ -27,6 +30,8 @@ export interface ObserverOptions {
   readonly podRuntimeStatus: LatestTable<string, PodRuntimeView>;
   readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>;
   readonly shutdown: AbortSignal;
+  readonly clock?: Pick<Clock, "monotonicMs">;
+  readonly plegMetrics?: PlegMetrics;
 }
 
 interface Act {
@@ -171,8 +176,10 @@ export class Observer {
   #begin(uid: string, read: () => Promise<PodRuntimeView>): Promise<PodRuntimeView> {
     const number = (this.#begun.get(uid) ?? 0) + 1;
     this.#begun.set(uid, number);
+    const sinceMs = this.#options.clock?.monotonicMs() ?? 0;
     const view = read().then((seen) => {
       this.#seenIn.set(uid, number);
+      this.#options.plegMetrics?.looks.observe(((this.#options.clock?.monotonicMs() ?? 0) - sinceMs) / 1000);
       return seen;
     });
     const look: Look = { view, next: undefined };
@@ -205,26 +212,31 @@ export class Observer {
   async #reread(uid: string, made: MadeParts): Promise<PodRuntimeView> {
     const before = this.#options.podRuntimeStatus.get(uid) ?? emptyView(uid);
     const madeIds = new Set([...made.sandboxIds, ...made.containers.map(({ id }) => id)]);
-    const living = <T extends Part & { readonly id: string }>(parts: readonly T[]) =>
-      parts.filter((part) => !hasEnded(part) && !madeIds.has(part.id));
+    // What was made may have been seen, and have ended, before the act was over.
+    const others = <T extends { readonly id: string }>(parts: readonly T[]) =>
+      parts.filter(({ id }) => !madeIds.has(id));
+    const [ownSandboxes, ownContainers] = [others(before.sandboxes), others(before.containers)];
+    const living = <T extends Part>(parts: readonly T[]) => parts.filter((part) => !hasEnded(part));
     const [sandboxes, containers] = await this.#inspect(
       {
-        sandboxes: [...living(before.sandboxes), ...made.sandboxIds.map((id) => ({ id }))],
-        containers: [...living(before.containers), ...made.containers],
+        sandboxes: [...living(ownSandboxes), ...made.sandboxIds.map((id) => ({ id }))],
+        containers: [...living(ownContainers), ...made.containers],
       },
       this.#options.shutdown,
     );
     const view = podView(
       uid,
-      [...before.sandboxes.filter(hasEnded), ...sandboxes],
-      [...before.containers.filter(hasEnded), ...containers],
+      [...ownSandboxes.filter(hasEnded), ...sandboxes],
+      [...ownContainers.filter(hasEnded), ...containers],
     );
     this.#leave(view, view);
     return view;
   }
 
   #leave(view: PodRuntimeView, listing: Parameters<typeof fingerprint>[0]): void {
-    this.#options.podRuntimeStatus.set(view.uid, view);
+    const { podRuntimeStatus } = this.#options;
+    // A worker that looks after a failure must not be woken by that: it would never wait.
+    if (!jsonEqual(podRuntimeStatus.get(view.uid), view)) podRuntimeStatus.set(view.uid, view);
     this.#prints.set(view.uid, fingerprint(listing));
   }
 

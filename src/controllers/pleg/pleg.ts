@@ -6,11 +6,12 @@
  * to be was made by a worker, which looks for itself when its call returns: such a hint waits, and so does any while the pod's worker
  * acts or somebody looks. A hint that tells what is known by then is dropped.
  */
-import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { KeyedWorker, type TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import type { PlegMetrics } from "../../domain/metrics/runtime-metrics.ts";
 import { listingByPod } from "../../domain/pod/runtime-listing.ts";
 import type { ContainerEvent } from "../../domain/runtime/container.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
@@ -29,6 +30,8 @@ export interface PlegOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly plegMetrics?: PlegMetrics;
+  readonly queue?: TurnObserver<string>;
 }
 
 const RELIST_MS_MIN = 30_000;
@@ -60,6 +63,7 @@ export class Pleg {
       turn: (uid, signal) => this.#look(uid, looks, hints, signal),
       onBug: (uid, error) => this.#options.log.error("looking at a pod failed in an unforeseen way", error, { uid }),
       shutdown,
+      ...(this.#options.queue && { queue: this.#options.queue }),
     });
     const hints = new UnhurriedHints(this.#options.clock, this.#options.observer, (uid) => looks.wake(uid));
     let eventless = false;
@@ -102,6 +106,7 @@ export class Pleg {
       }
     } catch (error) {
       if (isRuntimeError(error, "unimplemented")) return "unimplemented";
+      if (isRuntimeError(error, "resourceExhausted")) this.#options.plegMetrics?.discarded.increment();
       if (!signal.aborted) this.#options.log.info(2, "the stream of runtime events broke", { error: String(error) });
     }
     return "broken";
@@ -119,19 +124,19 @@ export class Pleg {
     signal: AbortSignal,
   ): Promise<"broken" | "unimplemented"> {
     const { clock, random } = this.#options;
+    const end: { how?: "broken" | "unimplemented"; wake?: () => void } = {};
+    // Asked once: a race with the stream at every wait would leave something behind on it each time, for as long as it lasts.
+    void stream.then((how) => {
+      end.how = how;
+      end.wake?.();
+    });
     for (;;) {
       const waitMs = RELIST_MS_MIN + random.fraction() * (RELIST_MS_MAX - RELIST_MS_MIN);
       using nap = linkSignals(signal);
-      const ended = await Promise.race([
-        stream,
-        sleep(clock, waitMs, nap.signal).then(
-          () => "due" as const,
-          () => "due" as const,
-        ),
-      ]);
-      nap.abort(undefined);
+      end.wake = () => nap.abort(undefined);
+      if (end.how === undefined) await sleep(clock, waitMs, nap.signal).catch(() => undefined);
       signal.throwIfAborted();
-      if (ended !== "due") return ended;
+      if (end.how !== undefined) return end.how;
       await this.#relist(looks, signal);
     }
   }
@@ -139,15 +144,25 @@ export class Pleg {
   async #relist(looks: KeyedWorker<string>, signal: AbortSignal): Promise<void> {
     const { runtime, observer, clock } = this.#options;
     const { actsOver } = observer;
+    const sinceMs = clock.monotonicMs();
     const [sandboxes, containers] = await Promise.all([
       runtime.listSandboxes({}, signal),
       runtime.listContainers({}, signal),
     ]);
     const listings = listingByPod(sandboxes, containers);
-    this.#lastListedMs = clock.monotonicMs();
+    this.#measure(sinceMs);
     observer.noteListing(listings, actsOver);
     this.#options.listedSandboxes.set(sandboxes);
     for (const [uid, listing] of listings) if (observer.isNews(uid, listing)) looks.wake(uid);
+  }
+
+  #measure(sinceMs: number): void {
+    const { clock, plegMetrics } = this.#options;
+    const nowMs = clock.monotonicMs();
+    plegMetrics?.relists.observe((nowMs - sinceMs) / 1000);
+    if (this.#lastListedMs !== undefined) plegMetrics?.intervals.observe((nowMs - this.#lastListedMs) / 1000);
+    plegMetrics?.lastSeen.set(Math.floor(clock.wallMs() / 1000));
+    this.#lastListedMs = nowMs;
   }
 
   async #look(uid: string, looks: KeyedWorker<string>, hints: UnhurriedHints, signal: AbortSignal): Promise<void> {

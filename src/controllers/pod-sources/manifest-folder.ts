@@ -2,6 +2,7 @@
 import { errorText } from "../../base/error-text.ts";
 import type { StaticManifest } from "../../domain/pod/static-pod-source.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { followLinks } from "../../ports/follow-links.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
 import { MANIFEST_BYTES_MAX, readManifests } from "./manifests.ts";
@@ -26,7 +27,7 @@ interface Remembered {
   readonly bad: { readonly sinceMs: number; readonly reason: string } | undefined;
 }
 
-const LINKS_MAX = 40;
+const LINKS_MAX = 39;
 
 export class ManifestFolder {
   readonly #options: Options;
@@ -117,14 +118,7 @@ export class ManifestFolder {
 
   /** Follows links at the end of the path. Undefined when there is nothing at their end, or they go in a circle. */
   async #resolve(path: string): Promise<{ readonly path: string; readonly kind: string } | undefined> {
-    let at = path;
-    for (let links = 0; links < LINKS_MAX; links += 1) {
-      const facts = await this.#parts.files.facts(at);
-      if (facts === undefined) return undefined;
-      if (facts.kind !== "link") return { path: at, kind: facts.kind };
-      const target = await this.#parts.files.readLink(at);
-      at = target.startsWith("/") ? target : `${at.slice(0, at.lastIndexOf("/"))}/${target}`;
-    }
-    return undefined;
+    const end = await followLinks(this.#parts.files, path, LINKS_MAX);
+    return end.kind === "found" ? { path: end.path, kind: end.what } : undefined;
   }
 }

@@ -36,6 +36,9 @@ export async function accept(
     const words = lastWords(container, files, log);
     await noted;
     state.messages.set(container.id, await words);
+    state.postStartDue.delete(container.id);
+    state.preStopDone.delete(container.id);
+    state.toldStops.delete(container.id);
     state.exitSeenMonotonicMs.set(container.id, clock.monotonicMs());
     state.knownExits.set(name, {
       containerId: container.id,

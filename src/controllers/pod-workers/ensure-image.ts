@@ -1,99 +1,49 @@
-/** Has a container's image on the node before the container is made, as its pull policy says. */
+/** Has a container's image on the node before the container is made. What it waits for meanwhile stands in the pod's state. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import type { Image, ImageSpec } from "../../domain/runtime/image.ts";
+import type { PresentImage } from "../../domain/images/image-answer.ts";
+import { heldBackText, isImageReason } from "../../domain/images/pull-messages.ts";
+import { progressText, type UnderWay } from "../../domain/images/pull-progress.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
-import { isRuntimeError } from "../../ports/runtime-error.ts";
 import type { PodState } from "./pod-state.ts";
 import { StartFailure } from "./start-failure.ts";
 import type { PodWorkerPorts } from "./worker-options.ts";
 
-export interface PresentImage {
-  readonly ref: string;
-  readonly image: Image | undefined;
-}
-
 type Tell = (type: "Normal" | "Warning", reason: string, message: string) => void;
 
-const BACKOFF_MS_MIN = 10_000;
-const BACKOFF_MS_MAX = 300_000;
-
+/** Rejects with a `StartFailure`, or with the signal's reason. */
 export async function ensureImage(
-  pod: Pod,
-  container: Container,
-  sandbox: SandboxConfig,
+  { pod, container, sandbox }: { readonly pod: Pod; readonly container: Container; readonly sandbox: SandboxConfig },
   state: PodState,
-  { images, clock }: Pick<PodWorkerPorts, "images" | "clock">,
+  { pulls, clock }: Pick<PodWorkerPorts, "pulls" | "clock">,
   tell: Tell,
   signal: AbortSignal,
-): Promise<PresentImage> {
-  const name = container.image ?? "";
-  const spec = { image: name, annotations: { ...pod.metadata?.annotations } };
-  const policy = container.imagePullPolicy ?? "IfNotPresent";
-  const present = await inspect(spec, images, tell, signal);
-  if (present !== undefined && policy !== "Always") {
-    tell("Normal", "Pulled", `Container image "${name}" already present on machine and can be accessed by the pod`);
-    return { ref: present.id, image: present };
-  }
-  if (policy === "Never") {
-    const message = `Container image "${name}" is not present with pull policy of Never`;
-    tell("Warning", "ErrImageNeverPull", message);
-    throw new StartFailure("ErrImageNeverPull", message);
-  }
-  const trouble = state.pulls.get(name);
-  const leftMs = trouble === undefined ? 0 : trouble.failedMonotonicMs + trouble.delayMs - clock.monotonicMs();
-  if (trouble !== undefined && leftMs > 0) {
-    const message = `Back-off pulling image "${name}": ${trouble.message}`;
-    tell("Normal", "BackOff", `Back-off pulling image "${name}"`);
-    throw new StartFailure("ImagePullBackOff", message, leftMs);
-  }
-  return pull(spec, sandbox, state, { images, clock }, tell, signal);
-}
-
-async function inspect(
-  spec: ImageSpec,
-  images: PodWorkerPorts["images"],
-  tell: Tell,
-  signal: AbortSignal,
-): Promise<Image | undefined> {
-  try {
-    return await images.imageStatus(spec, signal);
-  } catch (error) {
-    if (!isRuntimeError(error)) throw error;
-    const message = `Failed to inspect image "${spec.image}": ${error.message}`;
-    tell("Warning", "InspectFailed", message);
-    throw new StartFailure("ImageInspectError", message);
+): Promise<PresentImage | UnderWay> {
+  const { name, image = "", imagePullPolicy: policy = "IfNotPresent" } = container;
+  const answer = await pulls.ensure({ pod, asker: name, image, policy, sandbox, tell }, signal);
+  switch (answer.kind) {
+    case "present":
+      return answer;
+    case "underWay":
+      noteProgress(container, answer.progress, state, clock.monotonicMs());
+      return answer.progress;
+    case "refused":
+      tell("Warning", "Failed", `Error: ${answer.reason}`);
+      throw new StartFailure(answer.reason, answer.message, answer.retryMs);
   }
 }
 
-async function pull(
-  spec: ImageSpec,
-  sandbox: SandboxConfig,
-  state: PodState,
-  { images, clock }: Pick<PodWorkerPorts, "images" | "clock">,
-  tell: Tell,
-  signal: AbortSignal,
-): Promise<PresentImage> {
-  const name = spec.image;
-  tell("Normal", "Pulling", `Pulling image "${name}"`);
-  const startedMs = clock.monotonicMs();
-  try {
-    const ref = await images.pullImage(spec, { sandbox }, signal);
-    const seconds = ((clock.monotonicMs() - startedMs) / 1000).toFixed(3);
-    const image = await images.imageStatus(spec, signal);
-    state.pulls.delete(name);
-    tell(
-      "Normal",
-      "Pulled",
-      `Successfully pulled image "${name}" in ${seconds}s (${seconds}s including waiting). Image size: ${image?.sizeBytes ?? 0n} bytes.`,
-    );
-    return { ref, image };
-  } catch (error) {
-    if (!isRuntimeError(error)) throw error;
-    const before = state.pulls.get(name);
-    const delayMs = before === undefined ? BACKOFF_MS_MIN : Math.min(before.delayMs * 2, BACKOFF_MS_MAX);
-    const message = `ErrImagePull: ${error.message}`;
-    state.pulls.set(name, { delayMs, failedMonotonicMs: clock.monotonicMs(), message });
-    tell("Warning", "Failed", `Failed to pull image "${name}": ${error.message}`);
-    throw new StartFailure("ErrImagePull", error.message, delayMs);
+/** Beside why it waits already: the last failure of this image, or of its last start. */
+function noteProgress({ name, image = "" }: Container, under: UnderWay, state: PodState, nowMonotonicMs: number): void {
+  const progress = progressText(image, under, nowMonotonicMs);
+  const before = state.waiting.get(name);
+  if (progress === undefined || progress === before?.progress) return;
+  const { lastFailure } = under;
+  if (lastFailure !== undefined) {
+    state.waiting.set(name, { reason: "ImagePullBackOff", message: heldBackText(image, lastFailure), progress });
+    return;
   }
+  // What an image was refused for that is asked for no more, or with other credentials now, is of the past.
+  const isPast = before === undefined || isImageReason(before.reason);
+  const { reason, message } = isPast ? { reason: "ContainerCreating", message: "" } : before;
+  state.waiting.set(name, { reason, message, progress });
 }

@@ -1,28 +1,45 @@
 /** Carries out a decided list, in order. It decides nothing; a container that cannot start does not keep the next from being tried. */
 
-import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
-import { containerGraceSeconds } from "../../domain/pod/grace.ts";
+import { allOf } from "../../concurrency/all-of.ts";
+import { nodeSubject } from "../../domain/events/recorded-event.ts";
+import { nextTellingMs, type UnderWay } from "../../domain/images/pull-progress.ts";
+import { type PodDns, podDns } from "../../domain/pod/dns-config.ts";
+import { type ContainerRole, containerNamed, type RoledContainer } from "../../domain/pod/every-container.ts";
 import { podHostname } from "../../domain/pod/hostname.ts";
-import type { ContainerStop, PodAction } from "../../domain/pod/pod-actions.ts";
+import type { PodAction } from "../../domain/pod/pod-actions.ts";
 import { podFolder, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
-import { nextBackoff } from "../../domain/pod/restart-backoff.ts";
+import { RUNTIME_CLASSES_KEY, runtimeHandler } from "../../domain/pod/runtime-handler.ts";
 import { type MadeParts, newestOf } from "../../domain/pod/runtime-view.ts";
 import { sandboxConfig } from "../../domain/pod/sandbox-config.ts";
+import { asksForUsers, NODE_USERS, type UserNamespace, whyNoUsers } from "../../domain/pod/user-namespace.ts";
+import type { ResizeAction } from "../../domain/resize/actuation.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
-import { isNameTaken } from "../../ports/runtime-error.ts";
-import type { PodState } from "./pod-state.ts";
-import { backoffKey } from "./snapshot.ts";
-import { startContainer, startCreated, teller } from "./start-container.ts";
-import { NAME_TAKEN_RETRY_MS, StartFailure } from "./start-failure.ts";
+import { volumeGroups } from "../../domain/volumes/volume-groups.ts";
+import { isNameTaken, rpcText } from "../../ports/runtime-error.ts";
+import { hookRun, noteHook, runHook } from "./hooks.ts";
+import { nameInJournal, type PodState } from "./pod-state.ts";
+import { noteMadeRoom, noteRestarts, resizePod } from "./resize.ts";
+import { type StartCells, startContainer, startCreated } from "./start-container.ts";
+import { NAME_TAKEN_RETRY_MS, SandboxNotAsked, StartFailure } from "./start-failure.ts";
+import { stopContainers } from "./stop-containers.ts";
+import { podTeller, teller } from "./tell.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export type Execution =
   | { readonly kind: "done"; readonly made: MadeParts }
-  /** Part of it could not be done; `retryMs`: no use in trying before. */
-  | { readonly kind: "failed"; readonly what: string; readonly error: unknown; readonly retryMs: number | undefined }
+  /** Part of it could not be done. */
+  | ({ readonly kind: "failed"; readonly what: string; readonly error: unknown } & Again)
+  /** All that is left waits for images. */
+  | ({ readonly kind: "waiting" } & Again)
   | { readonly kind: "aborted" };
+
+interface Again {
+  /** When each part of it may be tried, or told of, again; undefined: when it is usual. */
+  readonly againMs: readonly (number | undefined)[];
+}
 
 /** Grows as the list is carried out. */
 interface Made {
@@ -34,9 +51,12 @@ export interface ExecutionContext {
   readonly state: PodState;
   readonly pod: Pod | undefined;
   readonly ports: PodWorkerPorts;
+  readonly cells: StartCells;
   readonly settings: PodWorkerSettings;
-  /** What a container may take to end, from now. */
-  readonly graceMs: number;
+  /** What containers may take to end, all of them from now; undefined: each what its pod grants it. */
+  readonly graceMs: number | undefined;
+  /** Told when the first hook before a container's end begins, and when the last is over. */
+  readonly onHooks?: (areUnderWay: boolean) => void;
 }
 
 export async function execute(
@@ -44,80 +64,98 @@ export async function execute(
   context: ExecutionContext,
   signal: AbortSignal,
 ): Promise<Execution> {
-  let failed: Execution | undefined;
+  let failed: { readonly what: string; readonly error: unknown } | undefined;
+  // Whatever still cannot be had is noted again by the tries that follow.
+  context.state.awaits.clear();
   const made: Made = { sandboxIds: [], containers: [] };
+  const againMs: (number | undefined)[] = [];
   for (const action of actions) {
     if (signal.aborted) return { kind: "aborted" };
     try {
-      await perform(action, context, made, signal);
+      const underWay = await perform(action, context, made, signal);
+      if (underWay !== undefined) againMs.push(nextTellingMs(underWay, context.ports.clock.monotonicMs()));
     } catch (error) {
       if (signal.aborted) return { kind: "aborted" };
-      const retryMs = error instanceof StartFailure ? error.retryMs : undefined;
-      failed = { kind: "failed", what: action.kind, error, retryMs: shorter(failed, retryMs) };
-      if (action.kind !== "startContainer" && action.kind !== "startCreated") return failed;
+      againMs.push(error instanceof StartFailure ? error.retryMs : undefined);
+      failed = { what: action.kind, error };
+      // A pod that cannot be resized runs on as it is, and whatever else it needs is done.
+      if (action.kind === "resize") continue;
+      if (!("name" in action)) break;
       noteWaiting(action.name, error, context);
     }
   }
-  return failed ?? { kind: "done", made };
+  if (failed !== undefined) {
+    const wasToBegin = actions.some(({ kind }) => kind === "createSandbox");
+    if (wasToBegin && hasOwnUsers(context)) context.ports.podMetrics?.startedWithUsersErrors.increment();
+    return { kind: "failed", ...failed, againMs };
+  }
+  return againMs.length > 0 && againMs.length === actions.length
+    ? { kind: "waiting", againMs }
+    : { kind: "done", made };
 }
 
-const shorter = (before: Execution | undefined, retryMs: number | undefined): number | undefined => {
-  const known = before?.kind === "failed" ? before.retryMs : undefined;
-  return known === undefined || retryMs === undefined ? (known ?? retryMs) : Math.min(known, retryMs);
-};
+const hasOwnUsers = ({ pod }: ExecutionContext): boolean => pod !== undefined && asksForUsers(pod);
 
 function noteWaiting(name: string, error: unknown, { state }: ExecutionContext): void {
   const reason = error instanceof StartFailure ? error.reason : "CreateContainerConfigError";
   state.waiting.set(name, { reason, message: errorText(error) });
 }
 
-async function perform(action: PodAction, context: ExecutionContext, made: Made, signal: AbortSignal): Promise<void> {
+/** Answers with how far its image is where a container is to wait for that. */
+async function perform(
+  action: PodAction,
+  context: ExecutionContext,
+  made: Made,
+  signal: AbortSignal,
+): Promise<UnderWay | undefined> {
   switch (action.kind) {
     case "stopContainers":
-      return stopAll(action.containers, context, signal);
+      await noteRestarts(action.containers, context.state, context.ports);
+      await stopContainers(action.containers, context, signal);
+      return;
     case "stopSandboxes":
-      return allOf(action.ids.map((id) => context.ports.runtime.stopSandbox(id, signal)));
+      await allOf(action.ids.map((id) => context.ports.runtime.stopSandbox(id, signal)));
+      return;
+    case "removeUnstarted":
+      await allOf(action.ids.map((id) => context.ports.runtime.removeContainer(id, signal)));
+      return;
+    case "removeForRestart":
+      await removeForRestart(action, context, signal);
+      return;
     case "makeRoom":
-      return allOf([makeFolders(context), applyCgroup(context)]);
+      await allOf([makeFolders(context), applyCgroup(context)]);
+      return;
     case "createSandbox":
       made.sandboxIds.push(await createSandbox(action, context, signal));
       return;
-    case "startContainer":
-      made.containers.push(await start(action, context, signal));
+    case "resize":
+      await resize(action, context, made, signal);
       return;
+    case "startContainer":
+      return start(action, context, made, signal);
     case "startCreated":
-      return startExisting(action, context, signal);
+      await startExisting(action, context, signal);
+      return;
+    case "postStart":
+      await postStart(action, context, signal);
+      return;
     default:
       return assertNever(action);
   }
 }
 
-/** All at once; each is tried whatever becomes of the others. */
-async function stopAll(stops: readonly ContainerStop[], context: ExecutionContext, signal: AbortSignal): Promise<void> {
-  const graceSeconds = containerGraceSeconds(context.graceMs);
-  await allOf(
-    stops.map((stop) => {
-      tellStop(stop, context);
-      return context.ports.runtime.stopContainer(stop.id, graceSeconds, signal);
-    }),
-  );
-}
-
-/** Nothing is under way any more when it rejects. */
-async function allOf(work: readonly Promise<void>[]): Promise<void> {
-  const outcomes = await Promise.allSettled(work);
-  const failure = outcomes.find((outcome) => outcome.status === "rejected");
-  if (failure !== undefined) throw failure.reason;
-}
-
-function tellStop({ name, reason }: ContainerStop, { pod, ports }: ExecutionContext): void {
-  const container = pod?.spec?.containers.find((candidate) => candidate.name === name);
-  if (pod === undefined || container === undefined) return;
-  const message =
-    reason.kind === "definitionChanged"
-      ? `Container ${name} definition changed, will be restarted`
-      : `Stopping container ${name}`;
-  teller(pod, container, ports)("Normal", "Killing", message);
+/** In the journal first: of what is removed nobody could say that it is to run again. */
+async function removeForRestart(
+  { first, last }: Extract<PodAction, { kind: "removeForRestart" }>,
+  { state, ports }: ExecutionContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { journal, clock, runtime } = ports;
+  const [uid, pod] = [state.uid, nameInJournal(state, undefined)];
+  await journal.append({ kind: "restartingAll", uid, pod, wallMs: clock.wallMs() });
+  for (const [name, exit] of state.knownExits) state.knownExits.set(name, { ...exit, wasReset: true });
+  state.waiting.clear();
+  for (const ids of [first, last]) await allOf(ids.map((id) => runtime.removeContainer(id, signal)));
 }
 
 async function makeFolders(context: ExecutionContext): Promise<void> {
@@ -133,7 +171,7 @@ async function makeFolders(context: ExecutionContext): Promise<void> {
       ports.files.makeFolder(podLogFolder(settings.podLogsDir, name), 0o755),
     ]);
   } catch (error) {
-    tellPod(pod, context, "Failed", `error making pod data directories: ${errorText(error)}`);
+    podTeller(pod, ports)("Warning", "Failed", `error making pod data directories: ${errorText(error)}`);
     throw error;
   }
 }
@@ -144,10 +182,21 @@ async function applyCgroup(context: ExecutionContext): Promise<void> {
   try {
     await context.ports.cgroups.apply(name, values);
     context.state.cgroupSeenMonotonicMs = context.ports.clock.monotonicMs();
+    noteMadeRoom(context.state, pod);
   } catch (error) {
-    tellPod(pod, context, "FailedCreatePodContainer", `unable to ensure pod container exists: ${errorText(error)}`);
+    const message = `unable to ensure pod container exists: ${errorText(error)}`;
+    podTeller(pod, context.ports)("Warning", "FailedCreatePodContainer", message);
     throw error;
   }
+}
+
+/** Those it told something are looked at again, like those that were just made. */
+async function resize(action: ResizeAction, context: ExecutionContext, made: Made, signal: AbortSignal): Promise<void> {
+  const { state, ports, settings } = context;
+  const sandboxId = state.view?.sandboxes[0]?.id ?? "";
+  const ids = new Set([...action.memory, ...action.cpu].map(({ id }) => id));
+  made.containers.push(...[...ids].map((id) => ({ id, sandboxId })));
+  await resizePod(action, { state, pod: known(context), sandboxId, ports, settings }, signal);
 }
 
 async function createSandbox(
@@ -156,16 +205,21 @@ async function createSandbox(
   signal: AbortSignal,
 ): Promise<string> {
   const pod = known(context);
-  if (replaces !== "none") {
-    const message = "Pod sandbox changed, it will be killed and re-created.";
-    tellPod(pod, context, "SandboxChanged", message, "Normal");
-  }
+  const tell = podTeller(pod, context.ports);
+  if (replaces !== "none") tell("Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
+  let isAsked = false;
+  if (asksForUsers(pod)) context.ports.podMetrics?.startedWithUsers.increment();
   try {
-    const config = await configOfSandbox(pod, attempt, context);
-    return await context.ports.runtime.runSandbox(config, "", signal);
+    const handler = handlerFor(pod, context);
+    const users = await usersFor(pod, handler, context);
+    const { config, warnings } = await configOfSandbox(pod, attempt, users, context);
+    tellDns(pod, warnings, context);
+    isAsked = true;
+    return await context.ports.runtime.runSandbox(config, handler, signal);
   } catch (error) {
     signal.throwIfAborted();
-    tellPod(pod, context, "FailedCreatePodSandBox", `Failed to create pod sandbox: ${errorText(error)}`);
+    tell("Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${rpcText(error)}`);
+    if (!isAsked) throw new SandboxNotAsked(errorText(error), { cause: error });
     if (!isNameTaken(error)) throw error;
     // By a sandbox or by nothing that can be seen: only the next name helps.
     context.state.sandboxFloor = attempt + 1;
@@ -176,49 +230,99 @@ async function createSandbox(
 async function configOfSandbox(
   pod: Pod,
   attempt: number,
-  { ports, settings }: ExecutionContext,
-): Promise<SandboxConfig> {
-  const hostname = podHostname(pod, settings.clusterDomain);
-  if (hostname.kind === "tooLong") throw new Error(hostname.message);
-  const { clusterDns, clusterDomain, podLogsDir, resources } = settings;
-  return sandboxConfig(pod, attempt, {
+  users: UserNamespace,
+  { ports, cells, settings }: ExecutionContext,
+): Promise<{ readonly config: SandboxConfig; readonly warnings: PodDns["warnings"] }> {
+  const { clusterDns, hostname, nodeIps, podLogsDir, resources } = settings;
+  const { clusterDomain } = hostname;
+  const dns = podDns(pod, { clusterDns, clusterDomain, nodeIps, host: await settings.hostResolver() });
+  const config = sandboxConfig(pod, attempt, {
     podLogsDir,
-    dns: { clusterDns, clusterDomain, host: await settings.hostResolver() },
-    hostname: hostname.hostname,
+    dns: dns.config,
+    hostname: ownName(pod, settings),
     cgroupParent: ports.cgroups.pathOf(resources.podCgroup(pod).name),
     ...resources.sandboxResources(pod),
+    identity: { volumeGroups: volumeGroups(pod, (key) => cells.referencedObjects.get(key)), users },
   });
+  return { config, warnings: dns.warnings };
+}
+
+function handlerFor(pod: Pod, { state, cells }: ExecutionContext): string {
+  const answer = runtimeHandler(pod, cells.runtimeClasses.value);
+  if (answer.kind === "handler") return answer.handler;
+  state.awaits.add(RUNTIME_CLASSES_KEY);
+  throw new Error(answer.message);
+}
+
+async function usersFor(pod: Pod, handler: string, context: ExecutionContext): Promise<UserNamespace> {
+  if (!asksForUsers(pod)) return NODE_USERS;
+  const health = context.cells.runtimeHealth.value;
+  const why = whyNoUsers(health.kind === "answered" ? health.status : { handlers: [] }, handler);
+  if (why !== undefined) throw new Error(why);
+  return context.settings.userRanges.take(podNameOfObject(pod).uid);
+}
+
+function ownName(pod: Pod, settings: PodWorkerSettings): string {
+  // On the node's network it has the node's.
+  if (pod.spec?.hostNetwork === true) return "";
+  const name = podHostname(pod, settings.hostname);
+  if (name.kind === "refused") throw new Error(name.message);
+  return name.hostname;
+}
+
+function tellDns(pod: Pod, warnings: PodDns["warnings"], { ports, settings }: ExecutionContext): void {
+  const ofNode = nodeSubject(settings.nodeName);
+  const ofPod = { kind: "Pod", ...podNameOfObject(pod) } as const;
+  for (const { about, reason, message } of warnings) {
+    ports.events.emit(about === "node" ? ofNode : ofPod, "Warning", reason, message);
+  }
 }
 
 async function start(
   action: Extract<PodAction, { kind: "startContainer" }>,
   context: ExecutionContext,
+  made: Made,
   signal: AbortSignal,
-): Promise<Made["containers"][number]> {
-  const { state, ports, settings } = context;
+): Promise<UnderWay | undefined> {
+  const { state, ports, cells, settings } = context;
   const pod = known(context);
-  const container = containerOf(pod, action.name);
+  const roled = containerOf(pod, action.name);
   const sandbox = state.view?.sandboxes[0];
   if (sandbox === undefined) throw new Error(`no sandbox to start ${action.name} in`);
-  const sandboxSettings = await configOfSandbox(pod, sandbox.metadata.attempt, context);
-  if (action.after !== undefined) {
-    const key = backoffKey(container);
-    state.backoffs.set(
-      key,
-      nextBackoff(state.backoffs.get(key), action.after, ports.clock.wallMs(), settings.backoffCapMs),
-    );
-  }
-  const { restartCount } = action;
-  const id = await startContainer(
-    { pod, container, restartCount, sandboxId: sandbox.id, sandboxConfig: sandboxSettings },
+  // The users that the sandbox runs with are its containers' too, whatever is on disk.
+  const running = sandbox.namespaces?.user;
+  const users = running?.mode === "pod" ? running : await usersFor(pod, sandbox.runtimeHandler, context);
+  const { config: sandboxConfig } = await configOfSandbox(pod, sandbox.metadata.attempt, users, context);
+  const { restartCount, after } = action;
+  const { podMetrics } = ports;
+  const started = await startContainer(
+    { pod, roled, restartCount, after, sandbox, sandboxConfig },
     state,
     ports,
+    cells,
     settings,
     signal,
-  );
+  ).catch((error: unknown) => {
+    if (error instanceof StartFailure) {
+      podMetrics?.startedContainers.increment(KINDS[roled.role]);
+      podMetrics?.startedContainerErrors.increment(KINDS[roled.role], error.reason);
+    }
+    throw error;
+  });
+  if (typeof started !== "string") return started;
+  podMetrics?.startedContainers.increment(KINDS[roled.role]);
   state.waiting.delete(action.name);
-  return { id, sandboxId: sandbox.id };
+  made.containers.push({ id: started, sandboxId: sandbox.id });
+  return undefined;
 }
+
+/** As the counters call them. */
+const KINDS: Readonly<Record<ContainerRole, string>> = {
+  init: "init_container",
+  sidecar: "init_container",
+  regular: "container",
+  ephemeral: "ephemeral_container",
+};
 
 async function startExisting(
   { name, id }: Extract<PodAction, { kind: "startCreated" }>,
@@ -228,12 +332,35 @@ async function startExisting(
   const pod = known(context);
   const restartCount = containerAttempt(context, name);
   await startCreated(
-    { pod, container: containerOf(pod, name), id, restartCount },
+    { pod, roled: containerOf(pod, name), id, restartCount },
+    context.state,
     context.ports,
     context.settings,
     signal,
   );
   context.state.waiting.delete(name);
+}
+
+/** Done at least once: an agent that dies in the middle of it leaves it to the next. One that fails takes its container with it. */
+async function postStart(
+  { name, id }: Extract<PodAction, { kind: "postStart" }>,
+  context: ExecutionContext,
+  signal: AbortSignal,
+): Promise<void> {
+  const { state, ports } = context;
+  const pod = known(context);
+  const roled = containerOf(pod, name);
+  const handler = roled.container.lifecycle?.postStart;
+  const run = handler && hookRun({ pod: podNameOfObject(pod), container: name, id, handler }, context);
+  const failure = run && (await runHook(run, ports, signal));
+  if (failure === undefined) {
+    await noteHook({ container: name, containerId: id, hook: "postStartDone" }, state, ports);
+    state.postStartDue.delete(id);
+    return;
+  }
+  teller(pod, roled, ports)("Warning", "FailedPostStartHook", "PostStartHook failed");
+  await stopContainers([{ id, name, reason: { kind: "postStartFailed" } }], context, signal);
+  throw new StartFailure("PostStartHookError", failure);
 }
 
 const containerAttempt = ({ state }: ExecutionContext, name: string): number =>
@@ -244,19 +371,8 @@ function known({ pod, state }: ExecutionContext): Pod {
   return pod;
 }
 
-function containerOf(pod: Pod, name: string): Container {
-  const found = pod.spec?.containers.find((container) => container.name === name);
+function containerOf(pod: Pod, name: string): RoledContainer {
+  const found = containerNamed(pod.spec, name);
   if (found === undefined) throw new Error(`the pod has no container ${name}`);
   return found;
-}
-
-function tellPod(
-  pod: Pod,
-  { ports }: ExecutionContext,
-  reason: string,
-  message: string,
-  type: "Normal" | "Warning" = "Warning",
-): void {
-  const { name, namespace, uid } = podNameOfObject(pod);
-  ports.events.emit({ kind: "Pod", name, namespace, uid }, type, reason, message);
 }

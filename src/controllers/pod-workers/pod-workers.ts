@@ -5,16 +5,23 @@
  * Invariants: turns of one UID never overlap; a start in flight is cut short when the pod must end; from the terminating mark on
  * nothing starts; what cannot be read again (an exit, an end) is in the journal before it is acted upon or published.
  */
+import { errorText } from "../../base/error-text.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { whenever } from "../../concurrency/whenever.ts";
+import { podOfPull } from "../../domain/images/pull-progress.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { WorkerOperation } from "../../domain/metrics/pod-metrics.ts";
 import { deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
+import { SERVICES_KEY } from "../../domain/pod/environment/container-environment.ts";
 import { isOnlyTold } from "../../domain/pod/only-told.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
+import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { interrupts, nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
+import { RUNTIME_CLASSES_KEY } from "../../domain/pod/runtime-handler.ts";
 import { anyMayRun } from "../../domain/pod/runtime-view.ts";
 import { wishOf } from "../../domain/pod/wish-of.ts";
+import { allocationOf, sameAllocation } from "../../domain/resize/allocation.ts";
 import { accept } from "./accept.ts";
 import { PodLife, RETRY_MS } from "./pod-life.ts";
 import { newPodState, type PodState } from "./pod-state.ts";
@@ -44,20 +51,25 @@ export class PodWorkers {
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, podRuntimeStatus, sourcesReady } = this.#cells;
+    const { admittedPods, podRuntimeStatus, sourcesReady, referencedObjects, services, pullsUnderWay } = this.#cells;
     const worker = new KeyedWorker<string>({
-      turn: (uid, signal) =>
-        this.#turn(
-          uid,
-          signal,
-          (ms) => timers.wakeIn(uid, ms),
-          (other) => worker.wake(other),
-        ),
+      turn: async (uid, signal) => {
+        await this.#measured(uid, () =>
+          this.#turn(
+            uid,
+            signal,
+            (ms) => timers.wakeIn(uid, ms),
+            (other) => worker.wake(other),
+          ),
+        );
+        if (!this.#isKnown(uid)) timers.cancel(uid);
+      },
       onBug: (uid, error) => {
         this.#ports.log.error("a pod's turn failed in an unforeseen way", error, { uid });
         timers.wakeIn(uid, RETRY_MS);
       },
       shutdown,
+      ...(this.#ports.queue && { queue: this.#ports.queue }),
     });
     const timers = new TimerQueue<string>(this.#ports.clock, (uid) => urgent(uid));
     const urgent = (uid: string) => (this.#isUrgent(uid) ? worker.interrupt(uid) : worker.wake(uid));
@@ -66,10 +78,29 @@ export class PodWorkers {
       for (const held of this.#held) worker.wake(held);
     };
     const admitted = (uid: string) => (this.#isOnlyTold(uid) ? undefined : urgent(uid));
-    const unwatch = [admittedPods.watch(admitted), podRuntimeStatus.watch(looked)];
+    const heard = (key: string) => {
+      for (const { uid, awaits } of this.#states.values()) if (awaits.has(key)) worker.wake(uid);
+    };
+    const pulled = (key: string) =>
+      pullsUnderWay.get(key)?.kind === "settled" ? worker.wake(podOfPull(key)) : undefined;
+    // Readiness is told, not acted upon.
+    const probed = (id: string) => {
+      const result = this.#cells.probeResults.get(id);
+      if (result !== undefined && (result.liveness === "failure" || result.startup !== "unknown"))
+        worker.wake(result.uid);
+    };
+    const unwatch = [
+      admittedPods.watch(admitted),
+      this.#cells.probeResults.watch(probed),
+      podRuntimeStatus.watch(looked),
+      referencedObjects.watch((key) => (referencedObjects.get(key)?.kind === "unknown" ? undefined : heard(key))),
+      this.#cells.mountState.watch((uid) => worker.wake(uid)),
+      pullsUnderWay.watch(pulled),
+    ];
     try {
       const wakeAll = () => {
-        for (const uid of new Set([...admittedPods.keys(), ...podRuntimeStatus.keys()])) worker.wake(uid);
+        const uids = [...admittedPods.keys(), ...podRuntimeStatus.keys(), ...this.#states.keys()];
+        for (const uid of new Set(uids)) worker.wake(uid);
       };
       const wakeHeld = () => {
         for (const uid of this.#held) worker.wake(uid);
@@ -77,13 +108,38 @@ export class PodWorkers {
       wakeAll();
       await Promise.all([
         whenever(sourcesReady, wakeAll, shutdown),
+        whenever(this.#cells.volumesKnown, wakeAll, shutdown),
         whenever(this.#cells.listedSandboxes, wakeHeld, shutdown),
+        whenever(services, () => heard(SERVICES_KEY), shutdown),
+        whenever(this.#cells.runtimeClasses, () => heard(RUNTIME_CLASSES_KEY), shutdown),
       ]);
     } finally {
       for (const end of unwatch) end();
       timers.close();
       await worker.drained();
     }
+  }
+
+  async #measured(uid: string, turn: () => Promise<void>): Promise<void> {
+    const { clock, podMetrics } = this.#ports;
+    // A timer of a pod that is forgotten.
+    if (!this.#isKnown(uid)) return;
+    const sinceMs = clock.monotonicMs();
+    const operation = this.#operation(uid);
+    const admitted = this.#cells.admittedPods.get(uid);
+    if (operation === "create" && admitted !== undefined) {
+      podMetrics?.workerStart.observe(Math.max(0, clock.wallMs() - admitted.firstSeenWallMs) / 1000);
+    }
+    await turn();
+    podMetrics?.workerTurns.observe((clock.monotonicMs() - sinceMs) / 1000, operation);
+  }
+
+  /** What a turn is about: the first of a pod, one after its object has changed, one of its end, or none of these. */
+  #operation(uid: string): WorkerOperation {
+    const state = this.#states.get(uid);
+    if (state === undefined) return "create";
+    if (state.lifecycle.kind !== "running") return "terminated";
+    return this.#podOf(state) === state.pod ? "sync" : "update";
   }
 
   /** Whether what is now wanted of a UID makes its turn under way pointless. */
@@ -99,7 +155,9 @@ export class PodWorkers {
   /** Whether only what we ourselves publish has changed of it. To turn upon that would cut short every wait after a failure. */
   #isOnlyTold(uid: string): boolean {
     const [before, now] = [this.#states.get(uid)?.pod, this.#cells.admittedPods.get(uid)];
-    return before !== undefined && now !== undefined && !now.isStatic && isOnlyTold(before, now.pod);
+    if (before === undefined || now === undefined || now.ends !== undefined) return false;
+    const hasSame = sameAllocation(allocationOf(now.pod), allocationOf(before));
+    return !now.isStatic && hasSame && isOnlyTold(before, now.pod);
   }
 
   async #turn(
@@ -108,28 +166,51 @@ export class PodWorkers {
     wakeIn: (ms: number) => void,
     wake: (uid: string) => void,
   ): Promise<void> {
-    // A timer of a pod that is forgotten.
-    if (!this.#isKnown(uid)) return;
     const state = this.#state(uid);
     const wish = this.#wish(state);
+    // Not taken yet, it is as if it had not come: its first turn is still to be.
+    if (wish === undefined && this.#isDeferred(uid)) return this.#wakeAtDeadline(state, wakeIn);
     state.pod = this.#podOf(state);
+    state.granted = this.#cells.admittedPods.get(uid)?.resize?.granted;
     if (wish === undefined) return this.#life.publish(state);
     this.#wakeAtDeadline(state, wakeIn);
     if (!(await this.#life.advance(state, wish, wakeIn))) return;
     try {
       // Over already in an earlier life of ours: what became of its containers is still to be told.
-      if (state.lifecycle.kind === "finished" && state.view === undefined) {
+      const isOver = state.lifecycle.kind === "finished" || state.lifecycle.kind === "terminated";
+      if (isOver && state.view === undefined) {
         await accept(state, await this.#cells.looks.look(state.uid, signal), this.#ports);
       }
       await this.#life.pursue(state, signal, wakeIn);
+      this.#tellStuck(state, undefined);
     } catch (error) {
       if (!signal.aborted) {
-        this.#ports.log.error("a pod could not be brought further", error, { uid });
-        wakeIn(this.#life.retryMs());
+        this.#tellStuck(state, error);
+        const { againMs, isNew } = this.#life.failed(state, error);
+        if (isNew) this.#ports.log.error("a pod could not be brought further", error, { uid });
+        wakeIn(againMs);
       }
     }
     this.#life.publish(state);
-    if (state.lifecycle.kind === "finished") this.#leave(state, wake);
+    if (state.lifecycle.kind !== "finished") return;
+    this.#life.handOver(state);
+    this.#leave(state, wake);
+  }
+
+  /** Why it could not be brought further, and, once, that it could again. What its end hangs on is told step by step. */
+  #tellStuck(state: PodState, error: unknown): void {
+    const { asides } = this.#ports;
+    const { pod, lifecycle, isStuck } = state;
+    if (lifecycle.kind !== "running") return;
+    state.isStuck = error !== undefined;
+    if (asides === undefined || pod === undefined || (error === undefined && !isStuck)) return;
+    const subject = { kind: "Pod", ...podNameOfObject(pod) } as const;
+    if (error === undefined) asides.emit(subject, "Normal", "Resumed", "");
+    else asides.emit(subject, "Warning", "FailedSync", errorText(error));
+  }
+
+  #isDeferred(uid: string): boolean {
+    return this.#cells.admittedPods.get(uid)?.verdict.kind === "deferred";
   }
 
   #isKnown(uid: string): boolean {
@@ -224,6 +305,9 @@ export class PodWorkers {
     if (this.#cells.podRuntimeStatus.get(state.uid) !== undefined && !returns) return;
     this.#states.delete(state.uid);
     this.#cells.podOutcomes.delete(state.uid);
-    if (returns) wake(state.uid);
+    this.#life.forget(state.uid);
+    if (!returns) return;
+    this.#ports.podMetrics?.restarted.increment("true");
+    wake(state.uid);
   }
 }

@@ -11,9 +11,26 @@ export function recall(state: PodState, facts: UidFacts | undefined, isStatic: b
     if (last === undefined) continue;
     const { containerId, exitCode, reason, restartCount } = last;
     const [startedWallNs, finishedWallNs] = [BigInt(last.startedWallNs), BigInt(last.finishedWallNs)];
-    state.knownExits.set(name, { containerId, exitCode, reason, restartCount, startedWallNs, finishedWallNs });
+    const wasReset = facts.resets.has(containerId);
+    state.knownExits.set(name, {
+      containerId,
+      exitCode,
+      reason,
+      restartCount,
+      startedWallNs,
+      finishedWallNs,
+      wasReset,
+    });
   }
-  const { terminating, finishedWallMs } = facts;
+  for (const { what, delayMs, wallMs } of facts.restarts.values()) {
+    state.backoffs.set(what, { delayMs, decidedWallMs: wallMs });
+  }
+  state.allocatedBefore = facts.allocated;
+  for (const [name, id] of facts.restartsForResize) state.restartsForResize.set(name, id);
+  for (const id of facts.postStartDue) state.postStartDue.add(id);
+  for (const id of facts.preStopDone) state.preStopDone.add(id);
+  const { terminating, finishedWallMs, ending } = facts;
+  if (ending?.state === "failed") state.endTries.set(ending.step, { attempts: ending.attempts, error: ending.error });
   if (finishedWallMs !== undefined) {
     state.lifecycle = { kind: "finished", why: causeFromText(terminating?.why ?? "") };
   } else if (terminating !== undefined) {

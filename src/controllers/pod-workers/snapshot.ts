@@ -1,10 +1,14 @@
 /** Reads what one sync of one running pod has to know into one value. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { everyContainer } from "../../domain/pod/every-container.ts";
 import { containerLogPath, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodSnapshot } from "../../domain/pod/pod-snapshot.ts";
 import { mayRun, newestOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
-import { isMissing } from "../../ports/host-files.ts";
+import type { ProbeResult } from "../../domain/probes/verdicts.ts";
+import { listIfThere } from "../../ports/host-files.ts";
 import type { PodState } from "./pod-state.ts";
+import { recallActuated } from "./resize.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export async function readSnapshot(
@@ -13,8 +17,10 @@ export async function readSnapshot(
   view: PodRuntimeView,
   ports: Pick<PodWorkerPorts, "files" | "cgroups" | "clock">,
   settings: PodWorkerSettings,
+  volumes: PodSnapshot["volumes"],
+  probeResults: Pick<ReadTable<string, ProbeResult>, "get">,
 ): Promise<PodSnapshot> {
-  const containers = pod.spec?.containers ?? [];
+  const containers = everyContainer(pod.spec);
   const restartFloor = new Map(state.restartFloor);
   for (const container of containers) {
     if (newestOf(view, container.name) !== undefined) continue;
@@ -36,6 +42,16 @@ export async function readSnapshot(
     knownExits: state.knownExits,
     restartFloor,
     sandboxFloor: state.sandboxFloor,
+    volumes,
+    postStartDue: state.postStartDue,
+    verdicts: new Map(
+      view.containers.flatMap(({ id }) => {
+        const result = probeResults.get(id);
+        return result === undefined ? [] : [[id, result] as const];
+      }),
+    ),
+    actuated: recallActuated(state, pod, view),
+    restartsForResize: state.restartsForResize,
     cgroupMissing: view.containers.some(mayRun) && !(await hasCgroup(state, pod, ports, settings)),
   };
 }
@@ -67,11 +83,7 @@ async function highestLog(
   { podLogsDir }: PodWorkerSettings,
 ): Promise<number> {
   const folder = `${podLogFolder(podLogsDir, podNameOfObject(pod))}/${containerLogPath(container, 0).split("/")[0]}`;
-  try {
-    const numbers = (await files.list(folder)).map((file) => /^(?<count>\d{1,9})\.log/.exec(file)?.groups?.["count"]);
-    return Math.max(-1, ...numbers.map((count) => (count === undefined ? -1 : Number(count))));
-  } catch (error) {
-    if (isMissing(error)) return -1;
-    throw error;
-  }
+  const names = await listIfThere(files, folder);
+  const numbers = names.map((file) => /^(?<count>\d{1,9})\.log/.exec(file)?.groups?.["count"]);
+  return Math.max(-1, ...numbers.map((count) => (count === undefined ? -1 : Number(count))));
 }

@@ -1,6 +1,11 @@
 /** The next name is tried soon: nothing is to be waited for. */
 export const NAME_TAKEN_RETRY_MS = 1_000;
 
+/** A sandbox was not even asked for: no call of it can be under way, and whatever it waits for may come at once. */
+export class SandboxNotAsked extends Error {
+  override readonly name = "SandboxNotAsked";
+}
+
 /** A container could not be started, with the reason its status shows. `retryMs`: no use in trying before. */
 export class StartFailure extends Error {
   override readonly name = "StartFailure";

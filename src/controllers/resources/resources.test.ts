@@ -13,6 +13,8 @@ import { type NodeCgroups, ResourcesController } from "./resources.ts";
 
 const facts: MachineFacts = {
   cpus: 2,
+  physicalCores: 1,
+  sockets: 1,
   memoryBytes: 4n * 2n ** 30n,
   swapBytes: 0n,
   hugepages: new Map([[2_097_152n, 0n]]),
@@ -23,6 +25,8 @@ const facts: MachineFacts = {
   osImage: "",
   hostname: "",
   pidsMax: 32_768,
+  selinux: false,
+  apparmor: false,
 };
 
 const plain: NodeGroupSettings = {

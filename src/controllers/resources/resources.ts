@@ -12,6 +12,7 @@ import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { parseCgroupPath } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import { qosTierValues } from "../../domain/resources/qos-tiers.ts";
@@ -150,7 +151,7 @@ export class ResourcesController {
     { failure }: { readonly failure: string },
   ): Promise<void> {
     const { events, log, settings } = this.#options;
-    const node = { kind: "Node", name: settings.nodeName, namespace: "", uid: "" } as const;
+    const node = nodeSubject(settings.nodeName);
     try {
       await act();
       if (!this.#enforced.has(what)) events.emit(node, "Normal", ENFORCED, success);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { instance, pod, sandbox, view } from "../../../test/support/pods.ts";
+import { container, instance, pod, sandbox, view } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import type { Pod, PodCondition, PodStatus } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
@@ -13,6 +13,7 @@ import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "../../domain/pod/pod-ide
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { FIRST_VERDICTS, type ProbeResult, type ProbeVerdicts } from "../../domain/probes/verdicts.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import { StatusPublisher } from "./status.ts";
 
@@ -36,6 +37,7 @@ function world(object: Pod = pod(), isStatic = false) {
   const desiredPods = new LatestCell<DesiredPods>(noPods);
   const admittedPods = new LatestTable<string, AdmittedPod>();
   const podOutcomes = new LatestTable<string, PodOutcome>();
+  const probeResults = new LatestTable<string, ProbeResult>();
   const running = new StatusPublisher({
     api: {
       patch,
@@ -49,16 +51,25 @@ function world(object: Pod = pod(), isStatic = false) {
     log: keptLog(),
     admittedPods,
     podOutcomes,
+    probeResults,
+    blockedEnds: new LatestTable(),
+    publishTroubles: new LatestTable(),
     desiredPods,
     ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
     qosClass: () => "BestEffort",
     runtimeName: () => "containerd",
+    recursiveReadOnly: () => false,
+    stopSignals: false,
   }).run(end.signal);
   admittedPods.set(uid, { uid, pod: object, isStatic, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
   return {
     clock,
     sent,
     removed,
+    probed: async (id: string, verdicts: Partial<ProbeVerdicts>) => {
+      probeResults.set(id, { uid, ...FIRST_VERDICTS, ...verdicts });
+      await clock.advance(0);
+    },
     mirrored: async (mirror: Pod) => {
       desiredPods.set({ ...noPods, mirrors: new Map([[fullNameOf(mirror), mirror]]) });
       await clock.advance(0);
@@ -68,7 +79,15 @@ function world(object: Pod = pod(), isStatic = false) {
       await clock.advance(0);
     },
     told: async (seen: PodRuntimeView, lifecycle: PodLifecycle = { kind: "running" }) => {
-      podOutcomes.set(uid, { uid, lifecycle, view: seen, waiting: new Map(), messages: new Map() });
+      podOutcomes.set(uid, {
+        uid,
+        lifecycle,
+        view: seen,
+        waiting: new Map(),
+        resets: new Map(),
+        postStartDue: new Set(),
+        messages: new Map(),
+      });
       await clock.advance(0);
     },
     end: async () => {
@@ -115,6 +134,44 @@ test("a sandbox whose container takes long, as a pull does, is told by itself", 
   assert.equal(sent.length, 2);
   assert.equal(readyToStart(sent[1] ?? {}), "True");
   await end();
+});
+
+const probedPod = () =>
+  pod({
+    containers: [
+      container("app", { readinessProbe: { tcpSocket: { port: 80 } }, startupProbe: { tcpSocket: { port: 80 } } }),
+    ],
+  });
+const readyOf = ({ containerStatuses = [] }: PodStatus) => [containerStatuses[0]?.started, containerStatuses[0]?.ready];
+
+test("[12.2] what the probes say is told at once, also while another patch is under way", async () => {
+  const { sent, told, probed, end } = world(probedPod());
+  const running = view([sandbox()], [instance("app", "running")]);
+  await told(running);
+  assert.deepEqual(readyOf(sent.at(-1) ?? {}), [false, false]);
+  const both = [probed("app-0", { startup: "success" }), probed("app-0", { startup: "success", readiness: "success" })];
+  await Promise.all(both);
+  assert.deepEqual(readyOf(sent.at(-1) ?? {}), [true, true]);
+  const count = sent.length;
+  await probed("app-0", { startup: "success", readiness: "success", liveness: "failure" });
+  assert.equal(sent.length, count, "liveness is no part of the status");
+  await end();
+});
+
+test("[11.12] until its probes are heard of, a container is what was last published of it", async () => {
+  const published = { name: "app", image: "", imageID: "", restartCount: 0, ready: true, started: true };
+  const status: PodStatus = {
+    phase: "Running",
+    containerStatuses: [{ ...published, containerID: "containerd://app-0" }],
+  };
+  const same = world({ ...probedPod(), status });
+  await same.told(view([sandbox()], [instance("app", "running")]));
+  assert.deepEqual(readyOf(same.sent.at(-1) ?? {}), [true, true]);
+  await same.end();
+  const other = world({ ...probedPod(), status });
+  await other.told(view([sandbox()], [instance("app", "running", { restartCount: 1 })]));
+  assert.deepEqual(readyOf(other.sent.at(-1) ?? {}), [false, false]);
+  await other.end();
 });
 
 test("a finished pod is removed once, however often its worker speaks before the watch shows it gone [11.3]", async () => {

@@ -7,22 +7,23 @@
  */
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import { pods } from "../../api/resources.ts";
+import { errorText } from "../../base/error-text.ts";
 import type { JsonObject } from "../../base/json-equal.ts";
-import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { KeyedWorker, type TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
+import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { whenever } from "../../concurrency/whenever.ts";
+import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
-import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
-import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "../../domain/pod/pod-identity.ts";
-import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
-import type { PodContainer } from "../../domain/pod/runtime-view.ts";
-import { hostAddresses } from "../../domain/pod-status/addresses.ts";
+import { type DesiredPods, mirrorOf } from "../../domain/pod/desired-pod.ts";
+import { type EndNews, endRetryMs, type StepReport } from "../../domain/pod/ending.ts";
+import { type PodOutcome, untouched } from "../../domain/pod/pod-outcome.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
-import { podStatus, rejectedStatus } from "../../domain/pod-status/pod-status.ts";
 import { isMinor, statusPatch } from "../../domain/pod-status/status-patch.ts";
+import { hostIpsOf, wantedStatus } from "../../domain/pod-status/wanted-status.ts";
+import type { ProbeResult } from "../../domain/probes/verdicts.ts";
 import { isConflict, isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -37,9 +38,17 @@ export interface StatusOptions {
   readonly admittedPods: ReadTable<string, AdmittedPod>;
   readonly desiredPods: Latest<DesiredPods>;
   readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly probeResults: ReadTable<string, ProbeResult>;
+  readonly blockedEnds: ReadTable<string, EndNews>;
+  /** Of pods that are finished: what could not be said of them to the API server. */
+  readonly publishTroubles: LatestTable<string, StepReport>;
   readonly ownNode: Latest<OwnNode>;
   readonly qosClass: (pod: Pod) => string;
   readonly runtimeName: () => string;
+  readonly recursiveReadOnly: (handler: string) => boolean;
+  readonly stopSignals: boolean;
+  readonly podMetrics?: Pick<PodMetrics, "statusSync">;
+  readonly queue?: TurnObserver<string>;
 }
 
 const RETRY_MS_MIN = 200;
@@ -58,7 +67,8 @@ interface Written {
 interface Agreed {
   readonly outcome: PodOutcome;
   readonly resourceVersion: string | undefined;
-  readonly hostIps: string;
+  /** What else it was made from. */
+  readonly around: string;
 }
 
 export class StatusPublisher {
@@ -70,13 +80,15 @@ export class StatusPublisher {
   readonly #removed = new Set<string>();
   /** Since when something minor waits, on the monotonic clock. */
   readonly #minorSinceMs = new Map<string, number>();
+  /** Since when something is to be told, on the monotonic clock. */
+  readonly #untoldSinceMs = new Map<string, number>();
 
   constructor(options: StatusOptions) {
     this.#options = options;
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, podOutcomes, desiredPods, clock, log } = this.#options;
+    const { admittedPods, podOutcomes, probeResults, desiredPods, clock, log } = this.#options;
     const worker = new KeyedWorker<string>({
       turn: (uid, signal) => this.#turn(uid, signal, (ms) => timers.wakeIn(uid, ms)),
       onBug: (uid, error) => {
@@ -84,12 +96,26 @@ export class StatusPublisher {
         timers.wakeIn(uid, RETRY_MS_MAX);
       },
       shutdown,
+      ...(this.#options.queue && { queue: this.#options.queue }),
     });
     const timers = new TimerQueue<string>(clock, (uid) => worker.wake(uid));
+    const changed = (uid: string) => {
+      if (!this.#untoldSinceMs.has(uid)) this.#untoldSinceMs.set(uid, clock.monotonicMs());
+      worker.wake(uid);
+    };
     const wakeAll = () => {
       for (const uid of podOutcomes.keys()) worker.wake(uid);
     };
-    const unwatch = [admittedPods.watch((uid) => worker.wake(uid)), podOutcomes.watch((uid) => worker.wake(uid))];
+    const probed = (id: string) => {
+      const uid = probeResults.get(id)?.uid;
+      if (uid !== undefined) changed(uid);
+    };
+    const unwatch = [
+      admittedPods.watch((uid) => worker.wake(uid)),
+      podOutcomes.watch((uid) => changed(uid)),
+      probeResults.watch(probed),
+      this.#options.blockedEnds.watch((uid) => changed(uid)),
+    ];
     try {
       await Promise.all([
         this.#whenAddressesChange(wakeAll, shutdown),
@@ -126,33 +152,47 @@ export class StatusPublisher {
 
   async #turn(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
     const admitted = this.#options.admittedPods.get(uid);
-    const outcome = this.#options.podOutcomes.get(uid);
+    const outcome = this.#options.podOutcomes.get(uid) ?? withoutOutcome(admitted);
     if (admitted === undefined) {
       this.#written.delete(uid);
       this.#agreed.delete(uid);
       this.#failures.delete(uid);
       this.#removed.delete(uid);
       this.#minorSinceMs.delete(uid);
+      this.#untoldSinceMs.delete(uid);
+      this.#options.publishTroubles.delete(uid);
       return;
     }
     if (outcome === undefined) return;
     const published = this.#published(admitted);
     if (published === undefined) return;
+    let step: "status" | "object" = "status";
     try {
       const now = this.#isAgreed(uid, outcome, published)
         ? published
         : await this.#publish(admitted, outcome, published, signal, wakeIn);
+      step = "object";
       await this.#removeIfOver(admitted, outcome, now, signal);
       this.#failures.delete(uid);
+      this.#options.publishTroubles.delete(uid);
     } catch (error) {
       if (signal.aborted || isNotFound(error)) return;
       const failures = (this.#failures.get(uid) ?? 0) + 1;
       this.#failures.set(uid, failures);
       // A conflict says that the watch is about to show something newer.
       if (!isConflict(error)) this.#options.log.error("a pod's status could not be published", error, { uid });
-      const delayMs = Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);
-      wakeIn(delayMs * (1 + this.#options.random.fraction() / 2));
+      const isOver = outcome.lifecycle.kind === "finished";
+      const delayMs = isOver ? endRetryMs(failures) : Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);
+      const againMs = delayMs * (1 + this.#options.random.fraction() / 2);
+      wakeIn(againMs);
+      if (isOver) this.#noteTrouble(uid, step, failures, error, againMs);
     }
+  }
+
+  #noteTrouble(uid: string, step: "status" | "object", attempts: number, error: unknown, againMs: number): void {
+    const { publishTroubles, clock } = this.#options;
+    const nextTryMonotonicMs = clock.monotonicMs() + againMs;
+    publishTroubles.set(uid, { step, attempts, error: errorText(error), nextTryMonotonicMs });
   }
 
   /** The API server's object for this pod, as far as we know: its own, or the mirror of a static one. */
@@ -179,10 +219,13 @@ export class StatusPublisher {
     wakeIn: (ms: number) => void,
   ): Promise<Pod> {
     const { api } = this.#options;
+    // Whatever changes while the patch is under way is not in it.
+    const around = this.#around(outcome);
     const patch = statusPatch(published, this.#wanted(admitted, outcome, published.status ?? {}));
     const waitMs = patch === undefined ? 0 : this.#waitMs(admitted.uid, patch, outcome);
     if (waitMs > 0) wakeIn(waitMs);
-    if (patch === undefined) this.#agree(admitted.uid, outcome, this.#versionOf(admitted.uid, published));
+    if (patch === undefined) this.#untoldSinceMs.delete(admitted.uid);
+    if (patch === undefined) this.#agree(admitted.uid, outcome, this.#versionOf(admitted.uid, published), around);
     if (patch === undefined || waitMs > 0) return published;
     this.#minorSinceMs.delete(admitted.uid);
     const { name = "", namespace = "" } = published.metadata ?? {};
@@ -194,9 +237,17 @@ export class StatusPublisher {
       { subresource: "status" },
       signal,
     );
+    this.#measure(admitted.uid);
     this.#written.set(admitted.uid, { over, published: answer });
-    this.#agree(admitted.uid, outcome, answer.metadata?.resourceVersion);
+    this.#agree(admitted.uid, outcome, answer.metadata?.resourceVersion, around);
     return { ...published, status: answer.status ?? {} };
+  }
+
+  #measure(uid: string): void {
+    const { clock, podMetrics } = this.#options;
+    const sinceMs = this.#untoldSinceMs.get(uid);
+    this.#untoldSinceMs.delete(uid);
+    if (sinceMs !== undefined) podMetrics?.statusSync.observe((clock.monotonicMs() - sinceMs) / 1000);
   }
 
   /** Of the status that is published as far as we know. */
@@ -204,8 +255,22 @@ export class StatusPublisher {
     return (this.#written.get(uid)?.published ?? published).metadata?.resourceVersion;
   }
 
-  #agree(uid: string, outcome: PodOutcome, resourceVersion: string | undefined): void {
-    this.#agreed.set(uid, { outcome, resourceVersion, hostIps: hostIpsOf(this.#options.ownNode.value).join(" ") });
+  #agree(uid: string, outcome: PodOutcome, resourceVersion: string | undefined, around: string): void {
+    this.#agreed.set(uid, { outcome, resourceVersion, around });
+  }
+
+  /** The node's addresses, what the probes say, on what its end hangs, and what a resize waits for. */
+  #around({ uid, view }: PodOutcome): string {
+    const { ownNode, probeResults, blockedEnds, admittedPods } = this.#options;
+    const verdicts = view.containers.flatMap(({ id }) => {
+      const result = probeResults.get(id);
+      return result === undefined ? [] : [`${id} ${result.startup} ${result.readiness}`];
+    });
+    const end = blockedEnds.get(uid);
+    const blocked = end?.kind === "blocked" ? end.by.message : "";
+    const { reason, message, generation } = admittedPods.get(uid)?.resize?.pending ?? {};
+    const told = [end?.kind, blocked, reason, message, generation].map((text) => text ?? "");
+    return [...hostIpsOf(ownNode.value), ...verdicts, ...told].join(", ");
   }
 
   /** The watch echoes our own words: nothing is compared for them a second time. */
@@ -214,7 +279,7 @@ export class StatusPublisher {
     return (
       agreed?.outcome === outcome &&
       agreed.resourceVersion === this.#versionOf(uid, published) &&
-      agreed.hostIps === hostIpsOf(this.#options.ownNode.value).join(" ")
+      agreed.around === this.#around(outcome)
     );
   }
 
@@ -228,25 +293,16 @@ export class StatusPublisher {
   }
 
   #wanted(admitted: AdmittedPod, outcome: PodOutcome, previous: PodStatus): PodStatus {
-    const { clock, ownNode, qosClass, runtimeName } = this.#options;
-    const { verdict, firstSeenWallMs } = admitted;
-    if (verdict.kind === "rejected") {
-      return rejectedStatus(previous, verdict.rejection, { qosClass: qosClass(admitted.pod), firstSeenWallMs });
-    }
-    return podStatus({
-      pod: admitted.pod,
-      view: outcome.view,
-      lifecycle: outcome.lifecycle,
-      waiting: outcome.waiting,
-      messages: outcome.messages,
-      previous,
-      runtimeName: runtimeName(),
-      ready: readyWithoutProbes,
+    const { clock, ownNode, qosClass, runtimeName, recursiveReadOnly, stopSignals, probeResults } = this.#options;
+    return wantedStatus(admitted, outcome, previous, {
       qosClass: qosClass(admitted.pod),
+      runtimeName: runtimeName(),
+      recursiveReadOnly,
+      stopSignals,
       hostIps: hostIpsOf(ownNode.value),
-      firstSeenWallMs,
       wallMs: clock.wallMs(),
-      isStatic: admitted.isStatic,
+      blockedEnd: this.#options.blockedEnds.get(admitted.uid),
+      verdictsOf: (id) => probeResults.get(id),
     });
   }
 
@@ -271,14 +327,6 @@ export class StatusPublisher {
   }
 }
 
-/** The mirror that shows this very pod: while an edit goes through, the one of its name may already show the next. */
-function mirrorOf(pod: Pod, { mirrors }: DesiredPods): Pod | undefined {
-  const mirror = mirrors.get(fullNameOf(pod));
-  const shown = mirror?.metadata?.annotations?.[CONFIG_MIRROR];
-  return shown === pod.metadata?.annotations?.[CONFIG_HASH] ? mirror : undefined;
-}
-
-const hostIpsOf = (own: OwnNode): readonly string[] =>
-  own.kind === "present" ? hostAddresses(own.node.status?.addresses ?? []) : [];
-
-const readyWithoutProbes = ({ state }: PodContainer) => ({ ready: state === "running", started: state === "running" });
+/** A pod that is not taken yet has no worker's word, and still says what it waits for. */
+const withoutOutcome = (admitted: AdmittedPod | undefined): PodOutcome | undefined =>
+  admitted?.verdict.kind === "deferred" ? untouched(admitted.uid) : undefined;

@@ -2,60 +2,69 @@
  * What a pod may ask for that is not built yet. Such a pod is rejected with the field's name, never run without it. The table shrinks
  * with each step of the project.
  */
-import type { Container, Pod } from "../../api/gen/core-v1.ts";
-
-export interface Rejection {
-  readonly reason: string;
-  readonly message: string;
-}
+import type { Container, Pod, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
+import type { Rejection } from "./verdict.ts";
 
 type PodCheck = readonly [field: string, asks: (pod: Pod) => boolean];
 type ContainerCheck = readonly [field: string, asks: (container: Container) => boolean];
 
 const some = (list: readonly unknown[] | undefined) => list !== undefined && list.length > 0;
 
-const ofPod: readonly PodCheck[] = [
-  ["spec.volumes", ({ spec }) => some(spec?.volumes)],
-  ["spec.initContainers", ({ spec }) => some(spec?.initContainers)],
-  ["spec.ephemeralContainers", ({ spec }) => some(spec?.ephemeralContainers)],
-  ["spec.imagePullSecrets", ({ spec }) => some(spec?.imagePullSecrets)],
-  ["spec.hostAliases", ({ spec }) => some(spec?.hostAliases)],
-  ["spec.resourceClaims", ({ spec }) => some(spec?.resourceClaims)],
-  ["spec.runtimeClassName", ({ spec }) => (spec?.runtimeClassName ?? "") !== ""],
-  ["spec.hostUsers", ({ spec }) => spec?.hostUsers === false],
-  ["spec.securityContext.sysctls", ({ spec }) => some(spec?.securityContext?.sysctls)],
-  ["spec.securityContext.runAsNonRoot", ({ spec }) => spec?.securityContext?.runAsNonRoot === true],
-  ["spec.securityContext.seccompProfile", ({ spec }) => spec?.securityContext?.seccompProfile?.type === "Localhost"],
-  ["spec.securityContext.appArmorProfile", ({ spec }) => spec?.securityContext?.appArmorProfile !== undefined],
-];
+const ofPod: readonly PodCheck[] = [["spec.resourceClaims", ({ spec }) => some(spec?.resourceClaims)]];
 
 const ofContainer: readonly ContainerCheck[] = [
-  ["env", ({ env }) => some(env)],
-  ["envFrom", ({ envFrom }) => some(envFrom)],
-  ["volumeMounts", ({ volumeMounts }) => some(volumeMounts)],
   ["volumeDevices", ({ volumeDevices }) => some(volumeDevices)],
-  ["livenessProbe", ({ livenessProbe }) => livenessProbe !== undefined],
-  ["readinessProbe", ({ readinessProbe }) => readinessProbe !== undefined],
-  ["startupProbe", ({ startupProbe }) => startupProbe !== undefined],
-  ["lifecycle", ({ lifecycle }) => lifecycle !== undefined],
-  ["restartPolicy", ({ restartPolicy }) => restartPolicy !== undefined],
-  ["restartPolicyRules", ({ restartPolicyRules }) => some(restartPolicyRules)],
   ["resources.claims", ({ resources }) => some(resources?.claims)],
-  ["securityContext.runAsNonRoot", ({ securityContext }) => securityContext?.runAsNonRoot === true],
-  ["securityContext.procMount", ({ securityContext }) => (securityContext?.procMount ?? "Default") !== "Default"],
-  ["securityContext.seccompProfile", ({ securityContext }) => securityContext?.seccompProfile?.type === "Localhost"],
-  ["securityContext.appArmorProfile", ({ securityContext }) => securityContext?.appArmorProfile !== undefined],
-  ["command", ({ command, args }) => [...(command ?? []), ...(args ?? [])].some((word) => word.includes("$("))],
 ];
 
-/** The first thing it asks for that cannot be given. */
-export function notBuilt(pod: Pod): Rejection | undefined {
-  for (const [field, asks] of ofPod) if (asks(pod)) return rejection(field);
-  for (const [index, container] of (pod.spec?.containers ?? []).entries()) {
-    for (const [field, asks] of ofContainer)
-      if (asks(container)) return rejection(`spec.containers[${index}].${field}`);
+const VOLUMES: ReadonlySet<string> = new Set<keyof Volume>([
+  "name",
+  "emptyDir",
+  "hostPath",
+  "configMap",
+  "secret",
+  "downwardAPI",
+  "projected",
+  "persistentVolumeClaim",
+  "ephemeral",
+  "image",
+]);
+const SOURCES: ReadonlySet<string> = new Set<keyof VolumeProjection>([
+  "configMap",
+  "secret",
+  "downwardAPI",
+  "serviceAccountToken",
+]);
+
+/** What of a volume is of a kind that there is no code for, as a path below it. */
+function strangeVolume(volume: Volume): string | undefined {
+  const kind = Object.keys(volume).find((key) => !VOLUMES.has(key));
+  if (kind !== undefined) return kind;
+  for (const [index, source] of (volume.projected?.sources ?? []).entries()) {
+    const strange = Object.keys(source).find((key) => !SOURCES.has(key));
+    if (strange !== undefined) return `projected.sources[${index}].${strange}`;
   }
   return undefined;
+}
+
+/** Rejected for the first thing it asks for that cannot be given. */
+export function notBuilt(pod: Pod): Rejection | undefined {
+  const [field] = fieldsNotBuilt(pod);
+  return field === undefined ? undefined : rejection(field);
+}
+
+/** All of what it asks for that cannot be given. */
+export function* fieldsNotBuilt(pod: Pod): Generator<string, void, undefined> {
+  for (const [field, asks] of ofPod) if (asks(pod)) yield field;
+  for (const [index, volume] of (pod.spec?.volumes ?? []).entries()) {
+    const field = strangeVolume(volume);
+    if (field !== undefined) yield `spec.volumes[${index}].${field}`;
+  }
+  for (const list of ["initContainers", "containers", "ephemeralContainers"] as const) {
+    for (const [index, container] of (pod.spec?.[list] ?? []).entries()) {
+      for (const [field, asks] of ofContainer) if (asks(container)) yield `spec.${list}[${index}].${field}`;
+    }
+  }
 }
 
 const rejection = (field: string): Rejection => ({

@@ -29,6 +29,26 @@ const exited = (container: string, fact: ExitFact): JournalRecord => ({
   container,
   ...fact,
 });
+const restartingAll: JournalRecord = { kind: "restartingAll", ...common, wallMs: 7 };
+const ending = (step: "containers" | "volumes", state: "begun" | "failed", error: string): JournalRecord => ({
+  kind: "ending",
+  ...common,
+  wallMs: 8,
+  step,
+  state,
+  attempts: 2,
+  error,
+});
+const verdicts = { startup: "success", liveness: "success", readiness: "failure" } as const;
+const probed = (container: string, containerId: string, readiness: "success" | "failure"): JournalRecord => ({
+  kind: "probed",
+  ...common,
+  wallMs: 8,
+  container,
+  containerId,
+  ...verdicts,
+  readiness,
+});
 const finished = (wallMs: number): JournalRecord => ({ kind: "finished", ...common, wallMs });
 const staticPod = (contentHash: string): JournalRecord => ({
   kind: "staticPod",
@@ -43,6 +63,22 @@ const decision: JournalRecord = { kind: "decision", ...common, wallMs: 9, what: 
 const known = (facts: Partial<UidFacts>): UidFacts => ({ ...nothingKnown(common), ...facts });
 
 for (const [name, records, wanted] of [
+  [
+    "[11.12] of what the probes said of a container its newest instance's last word counts",
+    [
+      probed("a", "c1", "success"),
+      probed("b", "c2", "success"),
+      probed("a", "c3", "failure"),
+      probed("a", "c3", "success"),
+      probed("a", "c3", "success"),
+    ],
+    known({
+      probed: new Map([
+        ["a", { containerId: "c3", ...verdicts, readiness: "success" }],
+        ["b", { containerId: "c2", ...verdicts, readiness: "success" }],
+      ]),
+    }),
+  ],
   [
     "the first sight of a pod is its start time, and later ones do not move it",
     [admitted(100), admitted(200)],
@@ -67,6 +103,22 @@ for (const [name, records, wanted] of [
         ["b", [exit("c2", 0)]],
       ]),
     }),
+  ],
+  [
+    "a restart of all containers holds for the ends before it, and for none after it",
+    [exited("a", exit("c1", 42)), restartingAll, exited("a", exit("c2", 1)), exited("b", exit("c3", 0))],
+    known({
+      exits: new Map([
+        ["a", [exit("c1", 42), exit("c2", 1)]],
+        ["b", [exit("c3", 0)]],
+      ]),
+      resets: new Set(["c1"]),
+    }),
+  ],
+  [
+    "how far an end is, is what was said last",
+    [ending("containers", "begun", ""), ending("volumes", "begun", ""), ending("volumes", "failed", "busy")],
+    known({ ending: { step: "volumes", state: "failed", attempts: 2, error: "busy" } }),
   ],
   [
     "a terminal phase and an end are final",
@@ -121,6 +173,8 @@ void test("a record that lost a field, has one of another type or a kind of tomo
     exited("a", exit("c", 0)),
     finished(1),
     staticPod("h"),
+    restartingAll,
+    ending("volumes", "failed", "busy"),
     decision,
   ];
   for (const record of whole) {

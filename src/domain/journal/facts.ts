@@ -4,9 +4,14 @@
  * A UID that is finished begins a new life when it is taken in again: only a static pod does, whose UID is that of its manifest.
  */
 import { assertNever } from "../../base/assert.ts";
-import type { JournalRecord } from "./records.ts";
+import { type Allocation, equalAllocations } from "../resize/allocation.ts";
+import { isExplanation, type JournalRecord } from "./records.ts";
 
 type Exited = Extract<JournalRecord, { kind: "exited" }>;
+type Restarting = Extract<JournalRecord, { kind: "restarting" }>;
+type EndingRecord = Extract<JournalRecord, { kind: "ending" }>;
+type Hook = Extract<JournalRecord, { kind: "hook" }>;
+type Probed = Extract<JournalRecord, { kind: "probed" }>;
 type StaticPod = Extract<JournalRecord, { kind: "staticPod" }>;
 
 /** More would let one crash loop fill the journal. */
@@ -18,6 +23,8 @@ type AdmissionFact =
   | { readonly kind: "admitted" }
   | { readonly kind: "rejected"; readonly reason: string; readonly message: string };
 
+export type EndingFact = Pick<EndingRecord, "step" | "state" | "attempts" | "error">;
+
 interface TerminatingFact {
   readonly sinceWallMs: number;
   /** Why it began. */
@@ -27,24 +34,52 @@ interface TerminatingFact {
   readonly graceSinceWallMs: number;
 }
 
+/** What a pod has, and what of it is known to be carried out. */
+export interface AllocationFact {
+  readonly allocation: Allocation;
+  /** Of the spec that it was granted for. */
+  readonly generation: number;
+  readonly wallMs: number;
+  /** The last that was carried out; with `allocation` itself there is nothing left to do. */
+  readonly actuated: Allocation;
+  /** It is no record of ours: another kubelet has left it. */
+  readonly isForeign: boolean;
+}
+
 export interface UidFacts {
   readonly uid: string;
   readonly pod: string;
   /** Undefined when the journal begins after it was taken in. */
   readonly admission: AdmissionFact | undefined;
   readonly startWallMs: number | undefined;
+  readonly allocated: AllocationFact | undefined;
+  /** Ids of containers, by name, that were stopped to start again with other resources. */
+  readonly restartsForResize: ReadonlyMap<string, string>;
   readonly terminating: TerminatingFact | undefined;
   /** By container name, the newest few, oldest first, each container ID once. */
   readonly exits: ReadonlyMap<string, readonly ExitFact[]>;
+  /** By container name, the last. */
+  readonly restarts: ReadonlyMap<string, Pick<Restarting, "what" | "delayMs" | "wallMs">>;
+  /** Ids of containers that have not ended: whose hook at their start is due, and whose hook before their end is done. */
+  readonly postStartDue: ReadonlySet<string>;
+  readonly preStopDone: ReadonlySet<string>;
+  /** By container name, of its newest instance that was probed. */
+  readonly probed: ReadonlyMap<string, Pick<Probed, "containerId" | "startup" | "liveness" | "readiness">>;
+  /** Ids of containers whose end says nothing of the next run, because all were restarted after it. */
+  readonly resets: ReadonlySet<string>;
+  /** The last word on how far its end is. */
+  readonly ending: EndingFact | undefined;
   readonly terminalPhase: "Succeeded" | "Failed" | undefined;
   readonly finishedWallMs: number | undefined;
+  /** Paths that were mounted for its volumes, by path the volume's name. */
+  readonly mounts: ReadonlyMap<string, string>;
   readonly staticPod: Pick<StaticPod, "source" | "contentHash" | "configHash"> | undefined;
 }
 
 export function foldFacts(records: Iterable<JournalRecord>): ReadonlyMap<string, UidFacts> {
   const facts = new Map<string, UidFacts>();
   for (const record of records) {
-    if (record.kind === "decision") continue;
+    if (isExplanation(record)) continue;
     facts.set(record.uid, afterRecord(facts.get(record.uid) ?? nothingKnown(record), record));
   }
   return facts;
@@ -56,18 +91,42 @@ export function afterRecord(known: UidFacts, record: JournalRecord): UidFacts {
     case "admitted":
     case "rejected":
       return afterAdmission(known, record);
+    case "allocated":
+      return afterAllocated(known, record);
+    case "resized":
+      return afterResized(known, record);
+    case "restartForResize":
+      if (known.restartsForResize.get(record.container) === record.containerId) return known;
+      return {
+        ...known,
+        restartsForResize: new Map(known.restartsForResize).set(record.container, record.containerId),
+      };
     case "terminating":
       return afterTerminating(known, record);
     case "exited":
       return afterExit(known, record);
+    case "restarting":
+      return afterRestarting(known, record);
+    case "hook":
+      return afterHook(known, record);
+    case "probed":
+      return afterProbed(known, record);
+    case "restartingAll":
+      return afterRestartingAll(known);
+    case "ending":
+      return afterEnding(known, record);
     case "terminal":
       // The phase is final: the first one stays.
       return known.terminalPhase === undefined ? { ...known, terminalPhase: record.phase } : known;
     case "finished":
       return known.finishedWallMs === undefined ? { ...known, finishedWallMs: record.wallMs } : known;
+    case "mounting":
+      if (known.mounts.get(record.path) === record.volume) return known;
+      return { ...known, mounts: new Map(known.mounts).set(record.path, record.volume) };
     case "staticPod":
       return afterStaticPod(known, record);
     case "decision":
+    case "told":
       return known;
     default:
       return assertNever(record);
@@ -79,10 +138,19 @@ export const nothingKnown = ({ uid, pod }: { readonly uid: string; readonly pod:
   pod,
   admission: undefined,
   startWallMs: undefined,
+  allocated: undefined,
+  restartsForResize: new Map(),
   terminating: undefined,
   exits: new Map(),
+  restarts: new Map(),
+  postStartDue: new Set(),
+  preStopDone: new Set(),
+  probed: new Map(),
+  resets: new Set(),
+  ending: undefined,
   terminalPhase: undefined,
   finishedWallMs: undefined,
+  mounts: new Map(),
   staticPod: undefined,
 });
 
@@ -97,6 +165,30 @@ function afterAdmission(known: UidFacts, record: Extract<JournalRecord, { kind: 
   return { ...life, startWallMs, admission: { kind: "rejected", reason, message } };
 }
 
+function afterAllocated(
+  known: UidFacts,
+  { allocation, generation, wallMs }: Extract<JournalRecord, { kind: "allocated" }>,
+): UidFacts {
+  const before = known.allocated;
+  if (before !== undefined && equalAllocations(before.allocation, allocation)) {
+    if (before.generation === generation) return known;
+    const actuated = before.actuated === before.allocation ? allocation : before.actuated;
+    return { ...known, allocated: { ...before, allocation, generation, wallMs, actuated } };
+  }
+  const actuated = before?.actuated ?? allocation;
+  return {
+    ...known,
+    allocated: { allocation, generation, wallMs, actuated, isForeign: false },
+  };
+}
+
+function afterResized(known: UidFacts, { generation }: Extract<JournalRecord, { kind: "resized" }>): UidFacts {
+  const { allocated } = known;
+  if (allocated === undefined || allocated.generation !== generation) return known;
+  if (allocated.actuated === allocated.allocation) return known;
+  return { ...known, allocated: { ...allocated, actuated: allocated.allocation } };
+}
+
 function afterTerminating(known: UidFacts, record: Extract<JournalRecord, { kind: "terminating" }>): UidFacts {
   const before = known.terminating;
   if (before !== undefined && before.graceSeconds <= record.graceSeconds) return known;
@@ -109,11 +201,71 @@ function afterTerminating(known: UidFacts, record: Extract<JournalRecord, { kind
   return { ...known, terminating };
 }
 
+const idsOf = (exits: UidFacts["exits"]): readonly string[] =>
+  [...exits.values()].flatMap((ofOne) => ofOne.map(({ containerId }) => containerId));
+
+function afterRestartingAll(known: UidFacts): UidFacts {
+  const ids = idsOf(known.exits);
+  return ids.every((id) => known.resets.has(id)) ? known : { ...known, resets: new Set(ids) };
+}
+
+function afterEnding(known: UidFacts, { step, state, attempts, error }: EndingRecord): UidFacts {
+  const before = known.ending;
+  if (before?.step === step && before.state === state && before.error === error) return known;
+  return { ...known, ending: { step, state, attempts, error } };
+}
+
 function afterExit(known: UidFacts, record: Exited): UidFacts {
   const before = known.exits.get(record.container) ?? [];
   if (before.some((exit) => exit.containerId === record.containerId)) return known;
   const { kind: _kind, uid: _uid, pod: _pod, container, ...exit } = record;
-  return { ...known, exits: new Map(known.exits).set(container, [...before, exit].slice(-EXITS_PER_CONTAINER_MAX)) };
+  const exits = new Map(known.exits).set(container, [...before, exit].slice(-EXITS_PER_CONTAINER_MAX));
+  return {
+    ...known,
+    exits,
+    resets: known.resets.size === 0 ? known.resets : new Set(idsOf(exits).filter((id) => known.resets.has(id))),
+    postStartDue: without(known.postStartDue, record.containerId),
+    preStopDone: without(known.preStopDone, record.containerId),
+  };
+}
+
+function afterRestarting(known: UidFacts, { container, what, delayMs, wallMs }: Restarting): UidFacts {
+  const before = known.restarts.get(container);
+  if (before?.what === what && before.delayMs === delayMs && before.wallMs === wallMs) return known;
+  return { ...known, restarts: new Map(known.restarts).set(container, { what, delayMs, wallMs }) };
+}
+
+function afterHook(known: UidFacts, { hook, containerId }: Hook): UidFacts {
+  const { postStartDue, preStopDone } = known;
+  switch (hook) {
+    case "postStartDue":
+      return postStartDue.has(containerId) ? known : { ...known, postStartDue: new Set(postStartDue).add(containerId) };
+    case "postStartDone":
+      return postStartDue.has(containerId) ? { ...known, postStartDue: without(postStartDue, containerId) } : known;
+    case "preStopDone":
+      return preStopDone.has(containerId) ? known : { ...known, preStopDone: new Set(preStopDone).add(containerId) };
+    default:
+      return assertNever(hook);
+  }
+}
+
+function without(ids: ReadonlySet<string>, id: string): ReadonlySet<string> {
+  if (!ids.has(id)) return ids;
+  const rest = new Set(ids);
+  rest.delete(id);
+  return rest;
+}
+
+function afterProbed(known: UidFacts, record: Probed): UidFacts {
+  const { container, containerId, startup, liveness, readiness } = record;
+  const before = known.probed.get(container);
+  const isSame =
+    before?.containerId === containerId &&
+    before.startup === startup &&
+    before.liveness === liveness &&
+    before.readiness === readiness;
+  if (isSame) return known;
+  return { ...known, probed: new Map(known.probed).set(container, { containerId, startup, liveness, readiness }) };
 }
 
 function afterStaticPod(known: UidFacts, record: StaticPod): UidFacts {

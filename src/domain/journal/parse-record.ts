@@ -1,8 +1,12 @@
 /** Turns what was read back from disk into a record, or into nothing when it is none that this version knows. */
+import { END_STEPS } from "../pod/ending.ts";
+import { isAllocation } from "../resize/checkpoint.ts";
 import type { JournalRecord } from "./records.ts";
 
 type Kind = JournalRecord["kind"];
-type Field = "text" | "number" | readonly string[];
+type Field = "text" | "number" | "allocation" | readonly string[];
+
+const VERDICTS = ["success", "failure", "unknown"];
 
 /** A field that a record gains does not compile before it is here. */
 const shapes: {
@@ -10,6 +14,9 @@ const shapes: {
 } = {
   admitted: { uid: "text", pod: "text", wallMs: "number" },
   rejected: { uid: "text", pod: "text", wallMs: "number", reason: "text", message: "text" },
+  allocated: { uid: "text", pod: "text", wallMs: "number", generation: "number", allocation: "allocation" },
+  resized: { uid: "text", pod: "text", wallMs: "number", generation: "number" },
+  restartForResize: { uid: "text", pod: "text", wallMs: "number", container: "text", containerId: "text" },
   terminating: { uid: "text", pod: "text", wallMs: "number", graceSeconds: "number", why: "text" },
   exited: {
     uid: "text",
@@ -23,10 +30,41 @@ const shapes: {
     finishedWallNs: "text",
     restartCount: "number",
   },
+  hook: {
+    uid: "text",
+    pod: "text",
+    wallMs: "number",
+    container: "text",
+    containerId: "text",
+    hook: ["postStartDue", "postStartDone", "preStopDone"],
+  },
+  restarting: { uid: "text", pod: "text", wallMs: "number", container: "text", what: "text", delayMs: "number" },
+  restartingAll: { uid: "text", pod: "text", wallMs: "number" },
+  ending: {
+    uid: "text",
+    pod: "text",
+    wallMs: "number",
+    step: END_STEPS,
+    state: ["begun", "failed", "done"],
+    attempts: "number",
+    error: "text",
+  },
   terminal: { uid: "text", pod: "text", wallMs: "number", phase: ["Succeeded", "Failed"] },
   finished: { uid: "text", pod: "text", wallMs: "number" },
+  probed: {
+    uid: "text",
+    pod: "text",
+    wallMs: "number",
+    container: "text",
+    containerId: "text",
+    startup: VERDICTS,
+    liveness: VERDICTS,
+    readiness: VERDICTS,
+  },
+  mounting: { uid: "text", pod: "text", wallMs: "number", volume: "text", path: "text" },
   staticPod: { uid: "text", pod: "text", wallMs: "number", source: "text", contentHash: "text", configHash: "text" },
   decision: { uid: "text", pod: "text", wallMs: "number", what: "text", why: "text" },
+  told: { uid: "text", pod: "text", wallMs: "number", on: "text", reason: "text", why: "text", times: "number" },
 };
 
 const fieldsByKind: ReadonlyMap<unknown, readonly (readonly [string, Field])[]> = new Map(
@@ -44,5 +82,6 @@ export function parseJournalRecord(value: unknown): JournalRecord | undefined {
 function matches(value: unknown, field: Field): boolean {
   if (field === "text") return typeof value === "string";
   if (field === "number") return typeof value === "number";
+  if (field === "allocation") return isAllocation(value);
   return typeof value === "string" && field.includes(value);
 }

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runtimeAnswered } from "../../../test/support/node-world.ts";
-import { aggregated, isReady, nodeConditions } from "./conditions.ts";
+import { aggregate } from "../../base/go-text.ts";
+import { isReady, nodeConditions } from "./conditions.ts";
 import { NO_HOLDS, notReadyReasons } from "./node-status.ts";
 import { NO_PRESSURE } from "./pressure.ts";
 import { networkTroubles, RUNTIME_UNKNOWN, type RuntimeHealth, runtimeTroubles } from "./runtime-health.ts";
@@ -84,8 +85,8 @@ test("[3.14] conditions of others stay as and where they are, and a Ready that w
 });
 
 test("[3.12] several causes stand in brackets, each once; one stands alone", () => {
-  assert.equal(aggregated(["a"]), "a");
-  assert.equal(aggregated(["a", "b", "a"]), "[a, b]");
+  assert.equal(aggregate(["a"]), "a");
+  assert.equal(aggregate(["a", "b", "a"]), "[a, b]");
 });
 
 const { status } = runtimeAnswered();

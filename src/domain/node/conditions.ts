@@ -3,6 +3,7 @@
  * stay as and where they are.
  */
 import type { NodeCondition } from "../../api/gen/core-v1.ts";
+import { aggregate } from "../../base/go-text.ts";
 import { apiTime } from "../../base/timestamp.ts";
 
 /** What the machine is short of. */
@@ -50,7 +51,8 @@ export function nodeConditions(existing: readonly NodeCondition[], inputs: Condi
   return { conditions, changes };
 }
 
-export const isReady = (conditions: readonly NodeCondition[] | undefined): boolean =>
+/** Of a node, or of a pod. */
+export const isReady = (conditions: readonly Pick<NodeCondition, "type" | "status">[] | undefined): boolean =>
   conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
 
 function wantedConditions({ pressure, notReady }: ConditionInputs): readonly Wanted[] {
@@ -66,7 +68,7 @@ function wantedConditions({ pressure, notReady }: ConditionInputs): readonly Wan
       : clear("PIDPressure", "HasSufficientPID", "kubelet has sufficient PID available"),
     notReady.length === 0
       ? met("Ready", "Ready", "kubelet is posting ready status")
-      : clear("Ready", "NotReady", aggregated(notReady)),
+      : clear("Ready", "NotReady", aggregate(notReady)),
   ];
 }
 
@@ -79,9 +81,3 @@ const wanted = (type: string, status: "True" | "False", name: string, message: s
   message,
   event: `Node${name}`,
 });
-
-/** One as it is; several in brackets, each once. */
-export function aggregated(messages: readonly string[]): string {
-  const distinct = [...new Set(messages)];
-  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
-}

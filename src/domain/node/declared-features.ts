@@ -5,10 +5,10 @@
 
 /** By the name the API server knows. A line goes from false to true with the change that builds the ability. */
 const BUILT = {
-  ExtendWebSocketsToKubelet: false,
-  InPlacePodLevelResourcesVerticalScaling: false,
-  InPlacePodVerticalScalingInitContainers: false,
-  RestartAllContainersOnContainerExits: false,
+  ExtendWebSocketsToKubelet: true,
+  InPlacePodLevelResourcesVerticalScaling: true,
+  InPlacePodVerticalScalingInitContainers: true,
+  RestartAllContainersOnContainerExits: true,
 } as const;
 
 /** Sorted; undefined when there are none. */

@@ -150,8 +150,15 @@ test("[3.17] a runtime that has not answered yet changes nothing; one without ha
   assert.equal(reportedHandlers(runtimeAnswered(), before), undefined);
 });
 
-test("[3.18] what is built is declared, sorted and by its gate; today that is nothing", () => {
-  assert.equal(declaredFeatures({}), undefined);
+test("[3.18] what is built is declared, sorted and by its gate, and that is all that upstream declares", () => {
+  const all = [
+    "ExtendWebSocketsToKubelet",
+    "InPlacePodLevelResourcesVerticalScaling",
+    "InPlacePodVerticalScalingInitContainers",
+    "RestartAllContainersOnContainerExits",
+  ];
+  assert.deepEqual(declaredFeatures({}), all);
+  assert.deepEqual(declaredFeatures({ RestartAllContainersOnContainerExits: false }), all.slice(0, -1));
   const built = { Zebra: true, Ant: true, Later: false };
   assert.deepEqual(declaredFeatures({}, built), ["Ant", "Zebra"]);
   assert.deepEqual(declaredFeatures({ Ant: false }, built), ["Zebra"]);

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { machineFacts, nodeOptions, nodeSnapshot } from "../../../test/support/node-world.ts";
 import type { Node } from "../../api/gen/core-v1.ts";
 import { parseIp } from "../../base/ip-address.ts";
+import { declaredFeatures } from "./declared-features.ts";
 import { initialNode, type RegistrationOptions, reconciledNode } from "./initial-node.ts";
 import { nodePatch } from "./node-patch.ts";
 import { updatedNode } from "./node-status.ts";
@@ -112,7 +113,7 @@ test("[3.14] [27.4.1] an update keeps the fields of others, and our own while th
   const others = {
     volumesAttached: [{ name: "v", devicePath: "/dev/x" }],
     phase: "Running",
-    declaredFeatures: ["ExtendWebSocketsToKubelet"],
+    declaredFeatures: ["InPlacePodVerticalScalingInitContainers"],
   };
   const known = { ...before, status: { ...before.status, ...others } };
   const blind = nodeSnapshot({
@@ -125,7 +126,7 @@ test("[3.14] [27.4.1] an update keeps the fields of others, and our own while th
   const patch = nodePatch(known, updatedNode(known, blind, nodeOptions()).node);
   assert.deepEqual(patch, {
     status: {
-      declaredFeatures: null,
+      declaredFeatures: declaredFeatures({}),
       conditions: [
         {
           type: "Ready",

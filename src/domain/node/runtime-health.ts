@@ -37,6 +37,13 @@ export function networkTroubles(health: RuntimeHealth): readonly string[] {
   return conditionTrouble(health.status, "NetworkReady", "container runtime network");
 }
 
+export const runtimeName = (health: RuntimeHealth): string => (health.kind === "answered" ? health.version.name : "");
+
+/** Of the handler that a pod has; "" is the one that pods get unless they ask for another. */
+export const mountsRecursivelyReadOnly = (health: RuntimeHealth, handler: string): boolean =>
+  health.kind === "answered" &&
+  health.status.handlers.some(({ name, recursiveReadonlyMounts }) => name === handler && recursiveReadonlyMounts);
+
 function conditionTrouble({ conditions }: RuntimeStatus, type: string, what: string): readonly string[] {
   const condition = conditions.find((candidate) => candidate.type === type);
   return condition?.status === true ? [] : [`${what} not ready: ${conditionText(condition)}`];

@@ -1,17 +1,26 @@
 /** The conditions a kubelet owns. All others are other people's and pass through untouched. */
-import type { ContainerStatus, Pod, PodCondition } from "../../api/gen/core-v1.ts";
+import type { Container, ContainerStatus, Pod, PodCondition } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
+import { isSidecar } from "../pod/every-container.ts";
+import { isRestartingAll, mayRestartAll } from "../pod/restart-all.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";
 import { decideSandbox } from "../pod/sandbox-decision.ts";
+import type { ContainerStatuses } from "./container-statuses.ts";
 import type { Phase } from "./phase.ts";
 
 type Verdict = Pick<PodCondition, "status" | "reason" | "message">;
+
+/** Ours: a pod's end hangs. It goes when the end goes on. */
+export const TERMINATION_BLOCKED = "TerminationBlocked";
+
+/** The one that the Go kubelet gives no generation. */
+const ALL_RESTARTING = "AllContainersRestarting";
 
 const yes: Verdict = { status: "True" };
 
 export function ownedConditions(
   pod: Pod,
-  statuses: readonly ContainerStatus[],
+  statuses: ContainerStatuses,
   phase: Phase,
   view: PodRuntimeView,
   published: readonly PodCondition[],
@@ -19,19 +28,42 @@ export function ownedConditions(
   const containers = containersReady(pod, statuses, phase);
   return new Map<string, Verdict>([
     ["PodReadyToStartContainers", readyToStart(pod, view, phase)],
-    ["Initialized", phase === "Succeeded" ? { status: "True", reason: "PodCompleted" } : yes],
+    ["Initialized", initialised(pod, statuses, phase, published)],
     ["Ready", containers.status === "True" ? gatesReady(pod, published) : containers],
     ["ContainersReady", containers],
     ["PodScheduled", yes],
+    ...(mayRestartAll(pod) ? [[ALL_RESTARTING, allRestarting(pod, phase, view)] as const] : []),
   ]);
 }
 
-function containersReady(pod: Pod, statuses: readonly ContainerStatus[], phase: Phase): Verdict {
+/** Once it has been, it stays so. */
+function initialised(
+  { spec }: Pod,
+  { init, regular }: ContainerStatuses,
+  phase: Phase,
+  published: readonly PodCondition[],
+): Verdict {
+  const incomplete = (spec?.initContainers ?? []).filter((container) => {
+    const status = init.find(({ name }) => name === container.name);
+    return (isSidecar(container) ? status?.started : status?.ready) !== true;
+  });
+  if (phase === "Succeeded") return { status: "True", reason: "PodCompleted" };
+  const hasRun = regular.some(({ state }) => state?.running !== undefined || state?.terminated !== undefined);
+  const was = published.some(({ type, status }) => type === "Initialized" && status === "True");
+  if (incomplete.length === 0 || hasRun || was) return yes;
+  const message = `containers with incomplete status: [${namesOf(incomplete)}]`;
+  return { status: "False", reason: "ContainersNotInitialized", message };
+}
+
+const namesOf = (containers: readonly Container[]): string => containers.map(({ name }) => name).join(" ");
+
+function containersReady(pod: Pod, { init, regular }: ContainerStatuses, phase: Phase): Verdict {
   if (phase === "Succeeded") return { status: "False", reason: "PodCompleted" };
   if (phase === "Failed") return { status: "False", reason: "PodFailed" };
-  if (statuses.length === 0) return { status: "False", reason: "UnknownContainerStatuses" };
-  const named = new Map(statuses.map((status) => [status.name, status]));
-  const names = (pod.spec?.containers ?? []).map(({ name }) => name);
+  if (regular.length === 0) return { status: "False", reason: "UnknownContainerStatuses" };
+  const named = new Map<string, ContainerStatus>([...init, ...regular].map((status) => [status.name, status]));
+  const staying = (pod.spec?.initContainers ?? []).filter(isSidecar);
+  const names = [...staying, ...(pod.spec?.containers ?? [])].map(({ name }) => name);
   const unknown = names.filter((name) => !named.has(name));
   const unready = names.filter((name) => named.get(name)?.ready === false);
   const complaints: string[] = [];
@@ -60,20 +92,29 @@ function readyToStart(pod: Pod, view: PodRuntimeView, phase: Phase): Verdict {
   return decideSandbox(pod, view).kind === "keep" ? yes : { status: "False" };
 }
 
-/** The published list with our verdicts in it. A time of transition moves only with the status itself. */
+function allRestarting(pod: Pod, phase: Phase, view: PodRuntimeView): Verdict {
+  if (phase === "Succeeded") return { status: "False", reason: "PodCompleted" };
+  if (phase === "Failed") return { status: "False", reason: "PodFailed" };
+  if (!isRestartingAll(pod, view)) return { status: "False" };
+  const message = "container exited with restart policy rule";
+  return { status: "True", reason: "RestartAllContainersStarted", message };
+}
+
+/** What others wrote, and then our verdicts, as the Go kubelet has them. A time of transition moves only with the status itself. */
 export function mergeConditions(
   previous: readonly PodCondition[],
   owned: ReadonlyMap<string, Verdict>,
   generation: number | undefined,
   wallMs: number,
 ): readonly PodCondition[] {
-  const observed = generation === undefined ? {} : { observedGeneration: generation };
+  const observedBy = (type: string) =>
+    generation === undefined || type === ALL_RESTARTING ? {} : { observedGeneration: generation };
   const known = new Map(previous.map((condition) => [condition.type, condition]));
   const ours = [...owned].map(([type, verdict]): PodCondition => {
     const before = known.get(type);
     const since = before?.status === verdict.status ? before.lastTransitionTime : undefined;
-    return { type, ...verdict, ...observed, lastTransitionTime: since ?? apiTime(wallMs) };
+    return { type, ...verdict, ...observedBy(type), lastTransitionTime: since ?? apiTime(wallMs) };
   });
   const others = previous.filter(({ type }) => !owned.has(type));
-  return [...ours, ...others];
+  return [...others, ...ours];
 }

@@ -1,13 +1,32 @@
 /** One container's status as the API shows it, from all that is known of its instances. */
-import type { Container, ContainerState, ContainerStatus, Pod } from "../../api/gen/core-v1.ts";
+import type {
+  Container,
+  ContainerState,
+  ContainerStatus,
+  Pod,
+  ResourceRequirements,
+  VolumeMount,
+} from "../../api/gen/core-v1.ts";
 import { apiTimeOfNs } from "../../base/timestamp.ts";
-import { restartPolicyOf, shouldRun } from "../pod/restart-policy.ts";
-import { instancesOf, type PodContainer, type PodRuntimeView, restartCountOf } from "../pod/runtime-view.ts";
+import { everyContainer, type RoledContainer } from "../pod/every-container.ts";
+import { RESTARTING_ALL } from "../pod/restart-all.ts";
+import { KILLED_EXIT_CODE, shouldRun } from "../pod/restart-policy.ts";
+import {
+  containerNameOf,
+  instancesOf,
+  type PodContainer,
+  type PodRuntimeView,
+  restartCountOf,
+} from "../pod/runtime-view.ts";
 import { sharedMessage } from "../pod/termination-message.ts";
+import { containerActual } from "../resize/actual-resources.ts";
+import { recursiveReadOnlyOf } from "../volumes/container-mounts.ts";
 
 export interface WaitingReason {
   readonly reason: string;
   readonly message: string;
+  /** How far what it waits for is. */
+  readonly progress?: string;
 }
 
 export interface ContainerStatusInputs {
@@ -17,46 +36,95 @@ export interface ContainerStatusInputs {
   readonly runtimeName: string;
   /** Why a container that should run does not, by container name. */
   readonly waiting: ReadonlyMap<string, WaitingReason>;
+  /** Those that were removed so that all are restarted, by name: the restart count they will have. */
+  readonly resets?: ReadonlyMap<string, number>;
   /** Last words, by container id. */
   readonly messages: ReadonlyMap<string, string>;
+  /** Whether it is said which signal asks a container to end (the gate ContainerStopSignals). */
+  readonly stopSignals?: boolean;
+  /** What the runtime is able to. */
+  readonly recursiveReadOnly: boolean;
+  /** Ids of containers that have ended by our hand and start again in a moment. */
+  readonly resuming?: ReadonlySet<string>;
+  /** Instances that run and are not in the view: what is due upon their start is not done. */
+  readonly hidden?: readonly PodContainer[];
+  /** What each container was last told to have, by its name. */
+  readonly actuated?: ReadonlyMap<string, ResourceRequirements>;
   /** Whether a container has been told to be ready, by container id. Without a probe, running is ready. */
   readonly ready: (container: PodContainer) => { readonly ready: boolean; readonly started: boolean };
 }
 
-const DEFAULT_WAITING = "ContainerCreating";
-/** The exit code of a container whose end nobody saw. */
-const UNKNOWN_EXIT_CODE = 137;
-
 export function containerStatus(
-  container: Container,
+  roled: RoledContainer,
   previous: ContainerStatus | undefined,
   inputs: ContainerStatusInputs,
 ): ContainerStatus {
-  const { pod, view } = inputs;
-  const [newest, before] = instancesOf(view, container.name);
-  if (newest === undefined) return withWaiting(unseen(container, previous, pod), container, inputs);
+  const [newest, before] = instancesOf(inputs.view, roled.container.name);
+  if (newest !== undefined && previous?.state?.running !== undefined && isResuming(newest, inputs)) {
+    return resuming(previous, roled, inputs);
+  }
+  if (newest === undefined) return withWaiting(unseen(roled, previous, inputs), roled, inputs);
   const status: ContainerStatus = {
-    ...observed(newest, container, inputs),
+    ...observed(newest, roled, previous, inputs),
+    ...(newest.state === "unknown" ? lost(previous) : {}),
     ...lastStateOf(before, previous, newest, inputs),
+    restartCount: countOf(newest, previous, inputs),
   };
-  return withWaiting(status, container, inputs);
+  return withWaiting(status, roled, inputs);
 }
 
+/** One is not shown while what is due upon its start is done: a count that was told of it, or of those before it, stays. */
+function countOf(newest: PodContainer, previous: ContainerStatus | undefined, { hidden = [] }: ContainerStatusInputs) {
+  const [own, told] = [restartCountOf(newest), previous?.restartCount ?? 0];
+  const isTrue = hidden.some(
+    (other) => containerNameOf(other) === containerNameOf(newest) && restartCountOf(other) >= told,
+  );
+  return isTrue && told > own ? told : own;
+}
+
+const isResuming = ({ id, state }: PodContainer, inputs: ContainerStatusInputs): boolean =>
+  state === "exited" && inputs.resuming?.has(id) === true;
+
+/** It starts again in a moment. Its end is not told: the API server lets nobody come back from a success that is not always restarted. */
+function resuming(
+  previous: ContainerStatus,
+  { role, container }: RoledContainer,
+  { waiting }: ContainerStatusInputs,
+): ContainerStatus {
+  const why = waiting.get(container.name);
+  if (why === undefined) return previous;
+  const state = { waiting: { reason: why.reason, ...said("message", whole(why)) } };
+  return { ...previous, ready: false, ...(role === "ephemeral" ? {} : { started: false }), state };
+}
+
+/** What a container waits for that nothing else is said of. */
+const defaultWaiting = ({ spec }: Pod): string =>
+  (spec?.initContainers ?? []).length > 0 ? "PodInitializing" : "ContainerCreating";
+
 /** No instance of it in the runtime: not yet, or not any more. */
-function unseen(container: Container, previous: ContainerStatus | undefined, pod: Pod): ContainerStatus {
+function unseen(
+  roled: RoledContainer,
+  previous: ContainerStatus | undefined,
+  inputs: ContainerStatusInputs,
+): ContainerStatus {
+  const { pod, recursiveReadOnly } = inputs;
+  const { role, container } = roled;
+  const restartCount = inputs.resets?.get(container.name);
+  if (restartCount !== undefined) return reset(roled, restartCount, inputs);
   if (previous?.state?.terminated !== undefined) return previous;
+  const hasSetUp = role === "init" && anyRegular(inputs);
   const status: ContainerStatus = {
     name: container.name,
     image: container.image ?? "",
     imageID: "",
-    ready: false,
-    started: false,
+    ready: hasSetUp,
+    ...(role === "ephemeral" ? {} : { started: false }),
     restartCount: previous?.restartCount ?? 0,
-    state: { waiting: { reason: DEFAULT_WAITING } },
+    state: hasSetUp ? { terminated: FORGOTTEN_SUCCESS } : { waiting: { reason: defaultWaiting(pod) } },
     lastState: previous?.lastState ?? {},
-    ...resourcesOf(container),
+    ...volumeMountsOf(container, recursiveReadOnly),
   };
-  if (previous?.state?.running === undefined || previous.lastState?.terminated !== undefined) return status;
+  if (hasSetUp || previous?.state?.running === undefined || previous.lastState?.terminated !== undefined) return status;
   // It ran, and nobody saw it end. Said so, the pod does not fall back to Pending.
   return {
     ...status,
@@ -65,8 +133,36 @@ function unseen(container: Container, previous: ContainerStatus | undefined, pod
   };
 }
 
+/** Removed so that all are restarted, it waits for its turn. */
+const reset = (
+  { container }: RoledContainer,
+  restartCount: number,
+  inputs: ContainerStatusInputs,
+): ContainerStatus => ({
+  name: container.name,
+  image: container.image ?? "",
+  imageID: "",
+  ready: false,
+  started: false,
+  restartCount,
+  state: { waiting: RESTARTING_ALL },
+  lastState: { terminated: { exitCode: KILLED_EXIT_CODE, ...RESTARTING_ALL } },
+  ...volumeMountsOf(container, inputs.recursiveReadOnly),
+});
+
+/** Of a container that set up a pod whose other containers have been made since. */
+const FORGOTTEN_SUCCESS = {
+  exitCode: 0,
+  reason: "Completed",
+  message:
+    "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally",
+} as const;
+
+const anyRegular = ({ pod, view }: ContainerStatusInputs): boolean =>
+  (pod.spec?.containers ?? []).some(({ name }) => instancesOf(view, name).length > 0);
+
 export const lostState = (when: "deleted" | "terminated") => ({
-  exitCode: UNKNOWN_EXIT_CODE,
+  exitCode: KILLED_EXIT_CODE,
   reason: "ContainerStatusUnknown",
   message:
     when === "deleted"
@@ -74,8 +170,14 @@ export const lostState = (when: "deleted" | "terminated") => ({
       : "The container could not be located when the pod was terminated",
 });
 
-function observed(instance: PodContainer, container: Container, inputs: ContainerStatusInputs): ContainerStatus {
+function observed(
+  instance: PodContainer,
+  roled: RoledContainer,
+  previous: ContainerStatus | undefined,
+  inputs: ContainerStatusInputs,
+): ContainerStatus {
   const { runtimeName } = inputs;
+  const { container } = roled;
   const user = instance.user;
   return {
     name: container.name,
@@ -83,9 +185,11 @@ function observed(instance: PodContainer, container: Container, inputs: Containe
     imageID: instance.imageRef,
     containerID: `${runtimeName}://${instance.id}`,
     restartCount: restartCountOf(instance),
-    ...inputs.ready(instance),
+    ...readiness(instance, roled, inputs),
     state: stateOf(instance, inputs),
-    ...resourcesOf(container),
+    ...resourcesOf(container, instance, previous, inputs.actuated?.get(container.name)),
+    ...volumeMountsOf(container, inputs.recursiveReadOnly),
+    ...(inputs.stopSignals === true && instance.stopSignal !== undefined ? { stopSignal: instance.stopSignal } : {}),
     ...(user === undefined
       ? {}
       : {
@@ -98,6 +202,27 @@ function observed(instance: PodContainer, container: Container, inputs: Containe
           },
         }),
   };
+}
+
+/**
+ * Of one that ran, and that the runtime has lost sight of: it has ended, nobody knows how. It is stopped next, whether it runs or not; an agent that comes
+ * in between says the same.
+ */
+function lost(previous: ContainerStatus | undefined): Pick<ContainerStatus, "state"> {
+  const { running, terminated } = previous?.state ?? {};
+  return running === undefined && terminated === undefined ? {} : { state: { terminated: lostState("terminated") } };
+}
+
+/** One that sets up is ready when it has; one to look in with is not asked. */
+function readiness(
+  instance: PodContainer,
+  { role }: RoledContainer,
+  inputs: ContainerStatusInputs,
+): Pick<ContainerStatus, "ready" | "started"> {
+  const { state, exitCode } = instance;
+  if (role === "ephemeral") return { ready: false };
+  if (role === "init") return { ready: state === "exited" && exitCode === 0, started: state === "running" };
+  return inputs.ready(instance);
 }
 
 function stateOf(instance: PodContainer, { pod, runtimeName, messages }: ContainerStatusInputs): ContainerState {
@@ -113,28 +238,32 @@ function stateOf(instance: PodContainer, { pod, runtimeName, messages }: Contain
             "message",
             sharedMessage(
               [instance.message, messages.get(instance.id) ?? ""].filter((text) => text !== "").join(": "),
-              pod.spec?.containers.length ?? 1,
+              everyContainer(pod.spec).length,
             ),
           ),
-          ...(instance.startedWallNs === undefined ? {} : { startedAt: apiTimeOfNs(instance.startedWallNs) }),
-          ...(instance.finishedWallNs === undefined ? {} : { finishedAt: apiTimeOfNs(instance.finishedWallNs) }),
+          // One that could not be started never began: the Go kubelet shows the beginning of time.
+          startedAt: apiTimeOfNs(instance.startedWallNs ?? 0n),
+          finishedAt: apiTimeOfNs(instance.finishedWallNs ?? 0n),
           containerID: `${runtimeName}://${instance.id}`,
         },
       };
     case "created":
     case "unknown":
-      return { waiting: { reason: DEFAULT_WAITING } };
+      return { waiting: { reason: defaultWaiting(pod) } };
   }
 }
 
-/** What is known of the run before the newest: the instance itself, or, once the runtime has let go of it, what was published. */
+/**
+ * What is known of the run before the newest: the instance itself, or what was published, once the runtime has let go of it or where an instance was made and
+ * never started.
+ */
 function lastStateOf(
   before: PodContainer | undefined,
   previous: ContainerStatus | undefined,
   newest: PodContainer,
   inputs: ContainerStatusInputs,
 ): Pick<ContainerStatus, "lastState"> {
-  if (before !== undefined) return { lastState: stateOf(before, inputs) };
+  if (before?.state === "exited") return { lastState: stateOf(before, inputs) };
   const published = `${inputs.runtimeName}://${newest.id}`;
   if (previous === undefined) return { lastState: {} };
   if (previous.containerID === published) return { lastState: previous.lastState ?? {} };
@@ -142,28 +271,63 @@ function lastStateOf(
 }
 
 /** A container that should run but does not is waiting, and says why; its last end moves to the last state. */
-function withWaiting(status: ContainerStatus, container: Container, inputs: ContainerStatusInputs): ContainerStatus {
+function withWaiting(status: ContainerStatus, roled: RoledContainer, inputs: ContainerStatusInputs): ContainerStatus {
   const { pod, view, waiting } = inputs;
-  const why = waiting.get(container.name);
-  const [newest] = instancesOf(view, container.name);
-  if (why === undefined || !shouldRun(restartPolicyOf(pod), newest)) return status;
+  const why = waiting.get(roled.container.name);
+  const [newest] = instancesOf(view, roled.container.name);
+  // Nothing of a deleted pod runs again.
+  if (pod.metadata?.deletionTimestamp !== undefined) return status;
+  if (why === undefined || !shouldRun(pod, roled, newest)) return status;
   return {
     ...status,
     ready: false,
-    started: false,
+    ...(roled.role === "ephemeral" ? {} : { started: false }),
     lastState: status.state?.terminated === undefined ? (status.lastState ?? {}) : status.state,
-    state: { waiting: { reason: why.reason, ...said("message", why.message) } },
+    state: { waiting: { reason: why.reason, ...said("message", whole(why)) } },
   };
 }
+
+/** What the Go kubelet would say comes first. */
+const whole = ({ message, progress = "" }: WaitingReason): string =>
+  [message, progress].filter((text) => text !== "").join("; ");
 
 /** The API server leaves empty texts out. */
 const said = <Name extends string>(name: Name, text: string): Partial<Record<Name, string>> =>
   text === "" ? {} : ({ [name]: text } as Record<Name, string>);
 
-function resourcesOf({ resources }: Container): Pick<ContainerStatus, "resources" | "allocatedResources"> {
-  const { limits, requests } = resources ?? {};
+/** The API server leaves out a false. */
+function volumeMountsOf(
+  { volumeMounts = [] }: Container,
+  recursiveReadOnly: boolean,
+): Pick<ContainerStatus, "volumeMounts"> {
+  if (volumeMounts.length === 0) return {};
   return {
-    resources: { ...(limits === undefined ? {} : { limits }), ...(requests === undefined ? {} : { requests }) },
-    ...(requests === undefined ? {} : { allocatedResources: requests }),
+    volumeMounts: volumeMounts.map((mount) => ({
+      name: mount.name,
+      mountPath: mount.mountPath,
+      ...(mount.readOnly === true
+        ? { readOnly: true, recursiveReadOnly: resolvedRecursion(mount, recursiveReadOnly) }
+        : {}),
+    })),
+  };
+}
+
+/** One that cannot be had is shown as not given; why, the container says that does not start. */
+function resolvedRecursion(mount: VolumeMount, isAble: boolean): "Enabled" | "Disabled" {
+  const resolved = recursiveReadOnlyOf(mount, isAble);
+  return resolved.kind === "mode" && resolved.recursive ? "Enabled" : "Disabled";
+}
+
+/** What it has, and what it was allocated of what it requests. */
+function resourcesOf(
+  { resources = {} }: Container,
+  instance: PodContainer,
+  previous: ContainerStatus | undefined,
+  actuated: ResourceRequirements | undefined,
+): Pick<ContainerStatus, "resources" | "allocatedResources"> {
+  const { claims: _, ...allocated } = resources;
+  return {
+    resources: containerActual(allocated, instance, previous, actuated),
+    ...(resources.requests === undefined ? {} : { allocatedResources: resources.requests }),
   };
 }

@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";
-import { containerStatus } from "./container-status.ts";
+import { containerStatuses } from "./container-statuses.ts";
 import { podPhase } from "./phase.ts";
 
 export function finalPhase(pod: Pod, view: PodRuntimeView, lifecycle: PodLifecycle): "Succeeded" | "Failed" {
@@ -13,11 +13,9 @@ export function finalPhase(pod: Pod, view: PodRuntimeView, lifecycle: PodLifecyc
     runtimeName: "",
     waiting: new Map(),
     messages: new Map(),
+    recursiveReadOnly: false,
     ready: () => ({ ready: false, started: false }),
   };
-  const previous = new Map((pod.status?.containerStatuses ?? []).map((status) => [status.name, status]));
-  const statuses = (pod.spec?.containers ?? []).map((container) =>
-    containerStatus(container, previous.get(container.name), inputs),
-  );
-  return podPhase(pod, statuses, lifecycle) === "Succeeded" ? "Succeeded" : "Failed";
+  const statuses = containerStatuses(inputs, pod.status ?? {});
+  return podPhase(pod, statuses, view, lifecycle) === "Succeeded" ? "Succeeded" : "Failed";
 }

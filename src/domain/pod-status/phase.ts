@@ -1,32 +1,59 @@
 /** A pod's phase, from its containers. A terminal phase never changes again, and none is said while a container may still run. */
-import type { ContainerStatus, Pod } from "../../api/gen/core-v1.ts";
+import type { Container, ContainerStatus, Pod } from "../../api/gen/core-v1.ts";
+import { isSidecar } from "../pod/every-container.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
-import { restartPolicyOf } from "../pod/restart-policy.ts";
+import { RESTARTING_ALL } from "../pod/restart-all.ts";
+import { restartsAfter } from "../pod/restart-policy.ts";
+import { instancesOf, type PodRuntimeView } from "../pod/runtime-view.ts";
+import type { ContainerStatuses } from "./container-statuses.ts";
 
 export type Phase = "Pending" | "Running" | "Succeeded" | "Failed";
 
 export const isTerminal = (phase: string | undefined): phase is "Succeeded" | "Failed" =>
   phase === "Succeeded" || phase === "Failed";
 
-export function podPhase(pod: Pod, statuses: readonly ContainerStatus[], lifecycle: PodLifecycle): Phase {
-  const count = { running: 0, waiting: 0, succeeded: 0, failed: 0 };
-  for (const status of statuses) count[kindOf(status)] += 1;
-  const stopped = count.succeeded + count.failed;
-  if (count.waiting > 0) return "Pending";
-  if (count.running > 0) return "Running";
-  if (stopped === 0) return "Pending";
-  const ended = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
-  if (ended) return count.failed === 0 ? "Succeeded" : "Failed";
-  const policy = restartPolicyOf(pod);
-  if (policy === "Always") return "Running";
-  if (count.failed === 0) return "Succeeded";
-  return policy === "Never" ? "Failed" : "Running";
+export function podPhase(pod: Pod, statuses: ContainerStatuses, view: PodRuntimeView, lifecycle: PodLifecycle): Phase {
+  const containers = pod.spec?.initContainers ?? [];
+  const init = containers.filter((container) => !isSidecar(container)).map((one) => standOf(one, pod, statuses.init));
+  const sidecars = containers.filter(isSidecar).map((one) => standOf(one, pod, statuses.init));
+  const regular = (pod.spec?.containers ?? []).map((one) => standOf(one, pod, statuses.regular));
+  if (init.some(({ kind, restarts }) => kind === "failed" && !restarts)) return "Failed";
+  // A sidecar that has ended does not count: it comes again, or the pod is over.
+  const isSetUp =
+    hasRun(pod, view) || sidecars.every(({ kind, started }) => (kind === "running" ? started : kind !== "waiting"));
+  const waits = [...regular, ...sidecars].some(({ kind }) => kind === "waiting");
+  if (waits || !isSetUp || init.some(({ kind }) => kind === "running" || kind === "waiting")) return "Pending";
+  if ([...regular, ...sidecars].some(({ kind }) => kind === "running")) return "Running";
+  if (regular.length === 0) return "Pending";
+  const isEnded = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
+  if (!isEnded && regular.some(({ restarts }) => restarts)) return "Running";
+  return regular.every(({ kind }) => kind === "succeeded") ? "Succeeded" : "Failed";
 }
 
-function kindOf({ state, lastState }: ContainerStatus): "running" | "waiting" | "succeeded" | "failed" {
-  if (state?.running !== undefined) return "running";
+interface Stand {
+  readonly kind: "running" | "waiting" | "succeeded" | "failed";
+  readonly started: boolean;
+  /** It has ended and comes again. */
+  readonly restarts: boolean;
+}
+
+function standOf(container: Container, pod: Pod, statuses: readonly ContainerStatus[]): Stand {
+  const { state, lastState, started = false } = statuses.find(({ name }) => name === container.name) ?? {};
+  if (state?.running !== undefined) return { kind: "running", started, restarts: false };
   // Waiting for its next run is not waiting for the first.
   const ended = state?.terminated ?? lastState?.terminated;
-  if (ended === undefined) return "waiting";
-  return state?.terminated !== undefined && ended.exitCode === 0 ? "succeeded" : "failed";
+  if (ended === undefined) return { kind: "waiting", started, restarts: false };
+  const isSuccess = state?.terminated !== undefined && ended.exitCode === 0;
+  const restarts = ended.reason === RESTARTING_ALL.reason || restartsAfter(pod, container, ended.exitCode);
+  return { kind: isSuccess ? "succeeded" : "failed", started, restarts };
+}
+
+/** Whether a regular container has run in the sandbox that is now: the pod was set up, whatever becomes of its sidecars. */
+function hasRun({ spec }: Pod, view: PodRuntimeView): boolean {
+  const [sandbox] = view.sandboxes;
+  return (spec?.containers ?? []).some(({ name }) =>
+    instancesOf(view, name).some(
+      ({ state, sandboxId }) => sandboxId === sandbox?.id && (state === "running" || state === "exited"),
+    ),
+  );
 }

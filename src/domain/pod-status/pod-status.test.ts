@@ -5,7 +5,7 @@ import type { PodStatus } from "../../api/gen/core-v1.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
 import type { PodContainer } from "../pod/runtime-view.ts";
 import { hostAddresses } from "./addresses.ts";
-import { type PodStatusInputs, podStatus, rejectedStatus } from "./pod-status.ts";
+import { deferredStatus, type PodStatusInputs, podStatus, rejectedStatus } from "./pod-status.ts";
 
 const NOW = "2027-01-15T08:00:00Z";
 const running: PodLifecycle = { kind: "running" };
@@ -21,6 +21,7 @@ function status(more: Partial<PodStatusInputs> = {}): PodStatus {
     runtimeName: "containerd",
     waiting: new Map(),
     messages: new Map(),
+    recursiveReadOnly: true,
     ready,
     qosClass: "BestEffort",
     hostIps: ["198.19.1.2"],
@@ -140,12 +141,11 @@ describe("container statuses", () => {
     assert.deepEqual([found?.restartCount, found?.lastState?.terminated?.exitCode], [1, 7]);
   });
 
+  const PUBLISHED = { name: "app", image: "", imageID: "", ready: false };
+
   test("what the runtime forgot of the run before is kept as published", () => {
     const before = {
-      name: "app",
-      image: "",
-      imageID: "",
-      ready: false,
+      ...PUBLISHED,
       restartCount: 0,
       containerID: "containerd://app-0",
       state: { terminated: { exitCode: 9 } },
@@ -155,6 +155,53 @@ describe("container statuses", () => {
       previous: { containerStatuses: [before] },
     });
     assert.equal(found?.lastState?.terminated?.exitCode, 9);
+  });
+
+  test("one that was made and never started hides no end of the run before it", () => {
+    const before = {
+      ...PUBLISHED,
+      restartCount: 1,
+      containerID: "containerd://app-1",
+      state: { waiting: { reason: "ContainerCreating" } },
+      lastState: { terminated: { exitCode: 9 } },
+    };
+    const instances = [
+      instance("app", "created", { restartCount: 1 }),
+      instance("app", "created", { restartCount: 2 }),
+    ];
+    const found = status({ view: view([sandbox()], instances), previous: { containerStatuses: [before] } });
+    assert.equal(found.containerStatuses?.[0]?.lastState?.terminated?.exitCode, 9);
+    assert.equal(found.phase, "Running");
+  });
+
+  test("[7.19] a container that ran and that the runtime knows nothing of has ended in an unknown way, under any policy", () => {
+    for (const restartPolicy of ["Always", "Never"]) {
+      const [before] = status().containerStatuses ?? [];
+      assert.ok(before?.state?.running !== undefined);
+      const { phase, containerStatuses } = status({
+        pod: pod({ restartPolicy }),
+        view: view([sandbox()], [instance("app", "unknown")]),
+        previous: { phase: "Running", containerStatuses: [before] },
+      });
+      const [after] = containerStatuses ?? [];
+      assert.deepEqual([phase, after?.ready, after?.state?.terminated?.exitCode], ["Running", false, 137]);
+    }
+  });
+
+  test("[11.1] a restart count that was told does not go back", () => {
+    const [before] =
+      status({ view: view([sandbox()], [instance("app", "created", { restartCount: 4 })]) }).containerStatuses ?? [];
+    assert.equal(before?.restartCount, 4);
+    const old = view([sandbox()], [instance("app", "exited", { restartCount: 3 })]);
+    const previous = { phase: "Running", containerStatuses: before === undefined ? [] : [before] };
+    const hidden = [instance("app", "running", { restartCount: 4 })];
+    assert.equal(status({ view: old, hidden, previous }).containerStatuses?.[0]?.restartCount, 4);
+    const younger = [instance("app", "running", { restartCount: 5 })];
+    assert.equal(status({ view: old, hidden: younger, previous }).containerStatuses?.[0]?.restartCount, 4);
+    const older = [instance("app", "running", { restartCount: 3 })];
+    assert.equal(status({ view: old, hidden: older, previous }).containerStatuses?.[0]?.restartCount, 3);
+    // What somebody else wrote is not ours.
+    assert.equal(status({ view: old, previous }).containerStatuses?.[0]?.restartCount, 3);
   });
 
   test("[7.19] a container that ran and is nowhere to be seen has ended in an unknown way, not gone back to Pending", () => {
@@ -293,6 +340,36 @@ describe("conditions", () => {
   });
 });
 
+test("[11.2] a container that could not be started began at the beginning of time", () => {
+  const { startedWallNs: _, ...never } = instance("app", "exited", { exitCode: 128, reason: "StartError" });
+  const { terminated } = status({ view: view([sandbox()], [never]) }).containerStatuses?.[0]?.lastState ?? {};
+  const state = status({ pod: pod({ restartPolicy: "Never" }), view: view([sandbox()], [never]) });
+  assert.equal(terminated, undefined);
+  assert.equal(state.containerStatuses?.[0]?.state?.terminated?.startedAt, "1970-01-01T00:00:00Z");
+});
+
+test("[13.15] a container says what it mounts where, and whether what is mounted within is read-only too", () => {
+  const mounts = [
+    { name: "a", mountPath: "/a" },
+    { name: "b", mountPath: "/b", readOnly: true },
+    { name: "c", mountPath: "/c", readOnly: true, recursiveReadOnly: "Enabled" },
+    { name: "d", mountPath: "/d", readOnly: true, recursiveReadOnly: "IfPossible" },
+  ];
+  const shown = (recursiveReadOnly: boolean, more: Partial<PodStatusInputs> = {}) =>
+    status({ pod: pod({ containers: [container("app", { volumeMounts: mounts })] }), recursiveReadOnly, ...more })
+      .containerStatuses?.[0]?.volumeMounts;
+  const resolved = (mode: string) => [
+    { name: "a", mountPath: "/a" },
+    { name: "b", mountPath: "/b", readOnly: true, recursiveReadOnly: "Disabled" },
+    { name: "c", mountPath: "/c", readOnly: true, recursiveReadOnly: mode },
+    { name: "d", mountPath: "/d", readOnly: true, recursiveReadOnly: mode },
+  ];
+  assert.deepEqual(shown(true), resolved("Enabled"));
+  assert.deepEqual(shown(false), resolved("Disabled"));
+  assert.deepEqual(shown(true, { view: view([], []) }), resolved("Enabled"));
+  assert.equal(status().containerStatuses?.[0]?.volumeMounts, undefined);
+});
+
 describe("addresses and times", () => {
   test("[11.8] the sandbox's address, and the node's", () => {
     const { podIP, podIPs, hostIP, hostIPs } = status();
@@ -352,6 +429,7 @@ describe("addresses and times", () => {
 
 test("[5.1] a rejected pod says why and never ran", () => {
   const rejected = rejectedStatus(
+    pod({}, { generation: 3 }),
     {},
     { reason: "NotSupported", message: "no" },
     { qosClass: "BestEffort", firstSeenWallMs: NOW_MS },
@@ -360,7 +438,27 @@ test("[5.1] a rejected pod says why and never ran", () => {
     phase: "Failed",
     reason: "NotSupported",
     message: "Pod was rejected: no",
+    observedGeneration: 3,
     qosClass: "BestEffort",
     startTime: NOW,
   });
+});
+
+test("[25.8] a pod that cannot be taken yet is Pending and says for what it waits, until it is taken", () => {
+  const deferral = { reason: "WaitingForRuntimeClass", message: "not yet" } as const;
+  const facts = { qosClass: "Burstable", firstSeenWallMs: NOW_MS };
+  const waiting = deferredStatus(pod({}, { generation: 1 }), { conditions: [] }, deferral, facts);
+  assert.deepEqual(waiting, {
+    conditions: [],
+    phase: "Pending",
+    ...deferral,
+    observedGeneration: 1,
+    qosClass: "Burstable",
+    startTime: NOW,
+  });
+  assert.equal(deferredStatus(pod({}), { phase: "Running" }, deferral, facts).phase, "Running");
+  const taken = status({ previous: waiting });
+  assert.deepEqual([taken.reason, taken.message], [undefined, undefined]);
+  const kept = status({ previous: { reason: "Evicted", message: "by somebody" } });
+  assert.deepEqual([kept.reason, kept.message], ["Evicted", "by somebody"]);
 });

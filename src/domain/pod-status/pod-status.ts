@@ -2,13 +2,25 @@
  * The status of a pod as we publish it: from what the runtime says, from where the pod is in its life, and from what was published
  * before, which is the node's memory over restarts. Fields that others own pass through untouched.
  */
-import type { Container, ContainerStatus, Pod, PodStatus } from "../../api/gen/core-v1.ts";
+import type { Pod, PodCondition, PodStatus } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
+import { type Deferral, type Rejection, WAITING_FOR } from "../admission/verdict.ts";
+import type { EndNews } from "../pod/ending.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";
+import { podActual } from "../resize/actual-resources.ts";
+import {
+  type PendingResize,
+  RESIZE_CONDITIONS,
+  type ResizeInProgress,
+  resizeConditions,
+} from "../resize/pod-resize.ts";
+import type { CgroupValues } from "../resources/cgroup-values.ts";
 import { podAddresses } from "./addresses.ts";
-import { mergeConditions, ownedConditions } from "./conditions.ts";
-import { type ContainerStatusInputs, containerStatus, lostState } from "./container-status.ts";
+import { mergeConditions, ownedConditions, TERMINATION_BLOCKED } from "./conditions.ts";
+import type { ContainerStatusInputs } from "./container-status.ts";
+import { type ContainerStatuses, containerStatuses, finalStatuses, statusLists } from "./container-statuses.ts";
+import { disruptionBy } from "./disruption.ts";
 import { isTerminal, type Phase, podPhase } from "./phase.ts";
 
 export interface PodStatusInputs extends Omit<ContainerStatusInputs, "pod" | "view"> {
@@ -22,87 +34,135 @@ export interface PodStatusInputs extends Omit<ContainerStatusInputs, "pod" | "vi
   /** When this node first saw the pod. */
   readonly firstSeenWallMs: number;
   readonly wallMs: number;
+  /** On what its end hangs, if it does; undefined: nothing new is known of it. */
+  readonly blockedEnd?: EndNews | undefined;
+  /** A resize that it waits for, and one that was granted and is not carried out. */
+  readonly pendingResize?: PendingResize | undefined;
+  readonly resize?: ResizeInProgress | undefined;
+  /** What its own group is held to. */
+  readonly group?: CgroupValues | undefined;
   /** A static pod's phase is not forced to an end: its manifest may still want it. */
   readonly isStatic: boolean;
 }
 
 export function podStatus(inputs: PodStatusInputs): PodStatus {
   const { pod, lifecycle, previous, wallMs } = inputs;
-  const containers = pod.spec?.containers ?? [];
-  const known = containerStatuses(containers, inputs);
-  const phase = phaseOf(known, inputs);
-  const statuses = finalStatuses(known, inputs);
-  const generation = pod.metadata?.generation;
+  const known = containerStatuses(inputs, previous);
+  const [phase, reached] = phasesOf(known, inputs);
   // Said with the phase, which waits for the containers.
   const ended = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
+  const statuses = ended ? finalStatuses(pod, known) : known;
+  const generation = pod.metadata?.generation;
   const verdict = ended && lifecycle.why.kind === "failed" ? lifecycle.why : undefined;
   return {
     ...foreignFields(previous),
     phase,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
-    conditions: mergeConditions(
-      previous.conditions ?? [],
-      ownedConditions(pod, statuses, phase, inputs.view, previous.conditions ?? []),
-      generation,
-      wallMs,
+    ...podActual(pod, phase, inputs.group, previous),
+    conditions: withResize(
+      inputs,
+      ended,
+      mergeConditions(
+        (previous.conditions ?? []).filter((condition) => !isTakenBack(condition, inputs)),
+        new Map([
+          ...ownedConditions(pod, statuses, reached, inputs.view, previous.conditions ?? []),
+          ...disruptionBy(verdict?.reason),
+          ...blockedBy(inputs.blockedEnd),
+        ]),
+        generation,
+        wallMs,
+      ),
     ),
     ...(verdict === undefined ? keptVerdict(previous) : { reason: verdict.reason, message: verdict.message }),
     ...addresses(inputs),
     startTime: previous.startTime ?? apiTime(inputs.firstSeenWallMs),
     qosClass: previous.qosClass ?? inputs.qosClass,
-    containerStatuses: statuses,
+    ...statusLists(statuses),
   };
+}
+
+const blockedBy = (end: EndNews | undefined) =>
+  end?.kind === "blocked" ? [[TERMINATION_BLOCKED, { status: "True", ...end.by }] as const] : [];
+
+/** What we said before and do not say now by leaving it. */
+const isTakenBack = ({ type }: PodCondition, { blockedEnd }: PodStatusInputs): boolean =>
+  RESIZE_CONDITIONS.has(type) || (type === TERMINATION_BLOCKED && blockedEnd?.kind === "free");
+
+/** Of a pod that is over nothing is resized any more. */
+const withResize = (
+  { pendingResize, resize, previous, wallMs }: PodStatusInputs,
+  ended: boolean,
+  others: readonly PodCondition[],
+): readonly PodCondition[] =>
+  ended ? others : [...resizeConditions(pendingResize, resize, previous.conditions ?? [], wallMs), ...others];
+
+interface FirstFacts {
+  readonly qosClass: string;
+  readonly firstSeenWallMs: number;
 }
 
 /** A pod that was turned away: it never ran here. */
-export function rejectedStatus(
+export const rejectedStatus = (
+  pod: Pod,
   previous: PodStatus,
-  rejection: { readonly reason: string; readonly message: string },
-  inputs: { readonly qosClass: string; readonly firstSeenWallMs: number },
-): PodStatus {
-  return {
-    ...previous,
-    phase: "Failed",
-    reason: rejection.reason,
-    message: `Pod was rejected: ${rejection.message}`,
-    qosClass: previous.qosClass ?? inputs.qosClass,
-    startTime: previous.startTime ?? apiTime(inputs.firstSeenWallMs),
-  };
-}
+  { reason, message }: Rejection,
+  facts: FirstFacts,
+): PodStatus => ({
+  ...previous,
+  phase: "Failed",
+  reason,
+  message: `Pod was rejected: ${message}`,
+  ...fromTheFirst(pod, previous, facts),
+});
 
-function containerStatuses(containers: readonly Container[], inputs: PodStatusInputs): readonly ContainerStatus[] {
-  const previous = new Map((inputs.previous.containerStatuses ?? []).map((status) => [status.name, status]));
-  return containers
-    .map((container) => containerStatus(container, previous.get(container.name), inputs))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
-}
+/** A pod of which it cannot be said yet whether it is taken: it waits, and says for what. One that ran, and was forgotten, still did. */
+export const deferredStatus = (
+  pod: Pod,
+  previous: PodStatus,
+  { reason, message }: Deferral,
+  facts: FirstFacts,
+): PodStatus => ({
+  ...previous,
+  phase: previous.phase ?? "Pending",
+  reason,
+  message,
+  ...fromTheFirst(pod, previous, facts),
+});
 
-/** Once nothing may run any more, a container whose end is unknown has failed: never a success that nobody saw. */
-function finalStatuses(
-  statuses: readonly ContainerStatus[],
-  { lifecycle }: PodStatusInputs,
-): readonly ContainerStatus[] {
-  if (lifecycle.kind !== "terminated" && lifecycle.kind !== "finished") return statuses;
-  return statuses.map((status) =>
-    status.state?.terminated === undefined
-      ? { ...status, ready: false, started: false, state: { terminated: lostState("terminated") } }
-      : status,
-  );
-}
+const fromTheFirst = (
+  { metadata }: Pod,
+  { qosClass, startTime }: PodStatus,
+  facts: FirstFacts,
+): Pick<PodStatus, "qosClass" | "startTime" | "observedGeneration"> => ({
+  ...(metadata?.generation === undefined ? {} : { observedGeneration: metadata.generation }),
+  qosClass: qosClass ?? facts.qosClass,
+  startTime: startTime ?? apiTime(facts.firstSeenWallMs),
+});
 
-function phaseOf(statuses: readonly ContainerStatus[], { pod, lifecycle, previous, isStatic }: PodStatusInputs): Phase {
+/**
+ * The phase, and the one its conditions go by: of a pod that ends before it came to an end by itself, which has failed, they say how far it had
+ * come.
+ */
+function phasesOf(
+  statuses: ContainerStatuses,
+  { pod, view, lifecycle, previous, isStatic }: PodStatusInputs,
+): readonly [phase: Phase, reached: Phase] {
+  const ended = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
   // A static pod whose manifest went and came back has its UID again, and lives again.
   const livesAgain = isStatic && lifecycle.kind === "running";
-  if (isTerminal(previous.phase) && !livesAgain) return previous.phase;
-  const ended = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
-  if (ended && lifecycle.why.kind === "failed") return "Failed";
-  const phase = podPhase(pod, statuses, lifecycle);
-  if (!isTerminal(phase)) return ended && !isStatic ? "Failed" : phase;
+  const final = isTerminal(previous.phase) && !livesAgain ? previous.phase : undefined;
+  if (final !== undefined && !ended) return [final, final];
+  if (ended && lifecycle.why.kind === "failed") return [final ?? "Failed", "Failed"];
+  const reached = podPhase(pod, statuses, view, lifecycle);
+  if (ended) return [final ?? (isTerminal(reached) || isStatic ? reached : "Failed"), reached];
   // Its containers have ended, but the worker has not yet made sure of it.
-  return ended ? phase : previous.phase === "Pending" ? "Pending" : "Running";
+  const shown = isTerminal(reached) ? (previous.phase === "Pending" ? "Pending" : "Running") : reached;
+  return [shown, shown];
 }
 
+/** What a pod waited for before it was taken is over. */
 function keptVerdict({ reason, message }: PodStatus): Pick<PodStatus, "reason" | "message"> {
+  if (reason?.startsWith(WAITING_FOR) === true) return {};
   return { ...(reason === undefined ? {} : { reason }), ...(message === undefined ? {} : { message }) };
 }
 
@@ -115,14 +175,12 @@ function addresses({ pod, view, previous, hostIps }: PodStatusInputs): Partial<P
   return { ...host, ...(first === undefined ? {} : { podIP: first, podIPs: ips.map((ip) => ({ ip })) }) };
 }
 
-/** What others write, and what of a resize a kubelet before us has written: kept as it is. */
+/** What others write: kept as it is. */
 const KEPT = [
   "resourceClaimStatuses",
   "extendedResourceClaimStatus",
   "nominatedNodeName",
   "nodeAllocatableResourceClaimStatuses",
-  "resources",
-  "allocatedResources",
 ] as const satisfies readonly (keyof PodStatus)[];
 
 const foreignFields = (previous: PodStatus): Partial<PodStatus> =>

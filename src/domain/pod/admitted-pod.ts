@@ -1,11 +1,20 @@
-/** A pod that this node was given, and whether it took it. */
+/** A pod that this node was given, and whether it took it or cannot say yet. */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { Rejection } from "../admission/not-built.ts";
+import type { Verdict } from "../admission/verdict.ts";
+import type { PodResize } from "../resize/pod-resize.ts";
 
 export interface AdmittedPod {
   readonly uid: string;
+  /** With what it was allocated in place of what its spec has come to want. */
   readonly pod: Pod;
   readonly isStatic: boolean;
   readonly firstSeenWallMs: number;
-  readonly verdict: { readonly kind: "admitted" } | { readonly kind: "rejected"; readonly rejection: Rejection };
+  readonly verdict: Verdict;
+  /** Taken, and told to end before its time: the reason and the message of its status. */
+  readonly ends?: { readonly reason: string; readonly message: string };
+  /** Of a pod that wants, or was granted, other resources than it was taken in with. */
+  readonly resize?: PodResize;
 }
+
+/** As its source has it. */
+export const desiredOf = ({ pod, resize }: AdmittedPod): Pod => resize?.desired ?? pod;

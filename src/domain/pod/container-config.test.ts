@@ -1,22 +1,73 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { container, pod } from "../../../test/support/pods.ts";
-import { containerConfig } from "./container-config.ts";
+import { utf8Bytes } from "../../base/utf8.ts";
+import { commandOf, containerConfig } from "./container-config.ts";
 
 const SETTINGS = {
   restartCount: 0,
   imageRef: "sha256:1",
   imageUser: {},
   resources: {},
-  seccompDefault: false,
+  security: { seccompDefault: false, seccompRoot: "/root/seccomp", thermalPaths: [] },
+  identity: { volumeGroups: [], users: { mode: "node", uids: [], gids: [] } },
+  selinux: true,
+  stopSignals: false,
   terminationMessageFile: undefined,
+  environment: [],
+  volumeMounts: [],
+  words: { command: [], args: [] },
+  hostsFile: undefined,
 } as const;
 
 test("a doubled dollar in command and arguments stands for one", () => {
   const words = ["echo $$", "$$$$", "$x", "$", "a$$b$$$c"];
-  const { command, args } = containerConfig(pod(), container("app", { command: words, args: words }), SETTINGS);
   const meant = ["echo $", "$$", "$x", "$", "a$b$$c"];
-  assert.deepEqual([command, args], [meant, meant]);
+  assert.deepEqual(commandOf(container("app", { command: words, args: words }), []), {
+    kind: "words",
+    command: meant,
+    args: meant,
+  });
+});
+
+test("[7.21] command and arguments refer to the variables of the container, and to nothing else", () => {
+  const environment = [
+    { name: "MESSAGE", value: utf8Bytes("hällo $(MESSAGE)") },
+    { name: "BAD", value: Uint8Array.of(0xff) },
+  ];
+  const words = { command: ["sh", "-c", "echo $(MESSAGE)"], args: ["$(NONE)", "$$(MESSAGE)", "$(MESSAGE)$(MESSAGE)"] };
+  assert.deepEqual(commandOf(container("app", words), environment), {
+    kind: "words",
+    command: ["sh", "-c", "echo hällo $(MESSAGE)"],
+    args: ["$(NONE)", "$(MESSAGE)", "hällo $(MESSAGE)hällo $(MESSAGE)"],
+  });
+  assert.deepEqual(commandOf(container("app"), environment), { kind: "words", command: [], args: [] });
+  const noText = { kind: "noText", message: "grpc: error while marshaling: string field contains invalid UTF-8" };
+  assert.deepEqual(commandOf(container("app", { args: ["x$(BAD)"] }), environment), noText);
+  assert.deepEqual(commandOf(container("app", { command: ["x$(BAD)"] }), environment), noText);
+});
+
+test("[24.4] the hosts file is mounted at its place, beside the file of the last words", () => {
+  const own = container("app", { terminationMessagePath: "/dev/termination-log" });
+  const settings = { ...SETTINGS, hostsFile: "/pods/1/etc-hosts", terminationMessageFile: "/pods/1/last" };
+  assert.deepEqual(containerConfig(pod(), own, settings).mounts, [
+    { hostPath: "/pods/1/etc-hosts", containerPath: "/etc/hosts", selinuxRelabel: true },
+    { hostPath: "/pods/1/last", containerPath: "/dev/termination-log", selinuxRelabel: true },
+  ]);
+  assert.deepEqual(containerConfig(pod(), own, SETTINGS).mounts, []);
+});
+
+test("a node that labels no files asks for no labels", () => {
+  const volumeMounts = [{ hostPath: "/pods/1/v", containerPath: "/v", selinuxRelabel: true }];
+  const settings = { ...SETTINGS, selinux: false, volumeMounts, hostsFile: "/pods/1/etc-hosts" };
+  const { mounts } = containerConfig(pod(), container("app"), settings);
+  assert.deepEqual(
+    mounts?.map(({ containerPath, selinuxRelabel }) => [containerPath, selinuxRelabel]),
+    [
+      ["/v", false],
+      ["/etc/hosts", false],
+    ],
+  );
 });
 
 test("[27.3.6] the image is named as the pull answered and as the pod says, and nothing else is said of it", () => {
@@ -32,4 +83,21 @@ test("an image that names no user is root's, and one that names a user by name o
   assert.deepEqual(security({}), { runAsUser: 0n, runAsUsername: undefined });
   assert.deepEqual(security({ uid: 7n }), { runAsUser: 7n, runAsUsername: undefined });
   assert.deepEqual(security({ username: "www" }), { runAsUser: undefined, runAsUsername: "www" });
+});
+
+test("[7.20] one to look in with sees its target's processes, unless it sees them all already", () => {
+  const namespaces = (spec: Parameters<typeof pod>[0]) => {
+    const { security } = containerConfig(pod(spec), container("debug"), { ...SETTINGS, targetId: "app-0" });
+    return [security?.namespaces?.pid, security?.namespaces?.targetId];
+  };
+  assert.deepEqual(namespaces({}), ["target", "app-0"]);
+  assert.deepEqual(namespaces({ shareProcessNamespace: true }), ["pod", undefined]);
+  assert.deepEqual(namespaces({ hostPID: true }), ["node", undefined]);
+});
+
+test("[7.16] a container that names its stop signal has it where the gate lets it, and the runtime's own otherwise", () => {
+  const own = container("app", { lifecycle: { stopSignal: "SIGUSR1" } });
+  assert.equal(containerConfig(pod(), own, { ...SETTINGS, stopSignals: true }).stopSignal, "SIGUSR1");
+  assert.equal(containerConfig(pod(), container("app"), { ...SETTINGS, stopSignals: true }).stopSignal, undefined);
+  assert.equal("stopSignal" in containerConfig(pod(), own, SETTINGS), false);
 });

@@ -1,6 +1,7 @@
 /** A container as the runtime takes it. Labels and annotations are the contract the next kubelet goes by. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import type { ContainerConfig, ContainerMount } from "../runtime/container.ts";
+import { utf8Text } from "../../base/utf8.ts";
+import type { ContainerConfig, ContainerMount, EnvironmentVariable } from "../runtime/container.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import { containerHash } from "./container-hash.ts";
 import {
@@ -17,8 +18,10 @@ import {
   TERMINATION_MESSAGE_PATH,
   TERMINATION_MESSAGE_POLICY,
 } from "./cri-keys.ts";
+import { expand } from "./environment/expand.ts";
+import { HOSTS_PATH } from "./hosts-file.ts";
 import { containerLogPath, podNameOfObject } from "./pod-names.ts";
-import { containerSecurity, type ImageUser } from "./security-context.ts";
+import { containerSecurity, type GivenIdentity, type ImageUser, type SecuritySettings } from "./security-context.ts";
 
 export interface ContainerSettings {
   readonly restartCount: number;
@@ -26,19 +29,62 @@ export interface ContainerSettings {
   readonly imageRef: string;
   readonly imageUser: ImageUser;
   readonly resources: LinuxResources;
-  readonly seccompDefault: boolean;
+  /** The container whose processes it is to see; undefined: only its own, or what its pod shares. */
+  readonly targetId?: string | undefined;
+  readonly security: SecuritySettings;
+  readonly identity: GivenIdentity;
+  /** Whether a container may name the signal that asks it to end (the gate ContainerStopSignals). */
+  readonly stopSignals: boolean;
+  /** Whether the node labels files; if not, the runtime is not asked to. */
+  readonly selinux: boolean;
   /** The file on the node that receives the container's last words; undefined: it gets none. */
   readonly terminationMessageFile: string | undefined;
+  /** Of its volumes. */
+  readonly volumeMounts: readonly ContainerMount[];
+  readonly environment: readonly EnvironmentVariable[];
+  readonly words: ContainerWords;
+  /** The file on the node that the container sees as its hosts file; undefined: the image's own. */
+  readonly hostsFile: string | undefined;
 }
 
+/** What a container is started with, every reference to a variable replaced. */
+export interface ContainerWords {
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+}
+
+/** "noText": a word would hold bytes of a Secret that are no text, which no runtime can be told. */
+export type CommandWords =
+  | ({ readonly kind: "words" } & ContainerWords)
+  | { readonly kind: "noText"; readonly message: string };
+
+export function commandOf(
+  { command = [], args = [] }: Container,
+  environment: readonly EnvironmentVariable[],
+): CommandWords {
+  const values = new Map(environment.map(({ name, value }) => [name, value]));
+  const expanded = (words: readonly string[]) =>
+    words.map((word) => (word.includes("$") ? utf8Text(expand(word, (name) => values.get(name))) : word));
+  const words = { command: expanded(command), args: expanded(args) };
+  if (!allText(words.command) || !allText(words.args)) {
+    return { kind: "noText", message: "grpc: error while marshaling: string field contains invalid UTF-8" };
+  }
+  return { kind: "words", command: words.command, args: words.args };
+}
+
+const allText = (words: readonly (string | undefined)[]): words is readonly string[] =>
+  words.every((word) => word !== undefined);
+
 export function containerConfig(pod: Pod, container: Container, settings: ContainerSettings): ContainerConfig {
-  const { restartCount, imageRef, imageUser, resources, seccompDefault } = settings;
+  const { restartCount, imageRef, imageUser, resources, security, identity, targetId, environment, words } = settings;
+  const stopSignal = settings.stopSignals ? container.lifecycle?.stopSignal : undefined;
   return {
     metadata: { name: container.name, attempt: restartCount },
     image: { image: imageRef, userSpecifiedImage: container.image ?? "" },
-    command: (container.command ?? []).map(unescaped),
-    args: (container.args ?? []).map(unescaped),
+    command: words.command,
+    args: words.args,
     workingDirectory: container.workingDir ?? "",
+    environment,
     mounts: mounts(container, settings),
     labels: labels(pod, container),
     annotations: annotations(pod, container, restartCount),
@@ -47,18 +93,30 @@ export function containerConfig(pod: Pod, container: Container, settings: Contai
     stdinOnce: container.stdinOnce ?? false,
     tty: container.tty ?? false,
     resources,
-    security: containerSecurity(pod, container, { seccompDefault, imageUser }),
+    security: containerSecurity(pod, container, { ...security, ...identity, imageUser, targetId }),
+    ...(stopSignal === undefined ? {} : { stopSignal }),
   };
 }
 
-/** A doubled dollar stands for one. References to variables are refused at admission as long as there are none. */
-const unescaped = (word: string): string => word.replaceAll("$$", () => "$");
-
-function mounts(container: Container, { terminationMessageFile }: ContainerSettings): readonly ContainerMount[] {
-  const path = container.terminationMessagePath;
-  if (terminationMessageFile === undefined || path === undefined || path === "") return [];
-  return [{ hostPath: terminationMessageFile, containerPath: path, selinuxRelabel: true }];
+function mounts(container: Container, settings: ContainerSettings): readonly ContainerMount[] {
+  const { volumeMounts, hostsFile, terminationMessageFile, selinux, identity } = settings;
+  const path = container.terminationMessagePath ?? "";
+  const all = [
+    ...volumeMounts,
+    ...(hostsFile === undefined ? [] : [mounted(hostsFile, HOSTS_PATH)]),
+    ...(terminationMessageFile === undefined || path === "" ? [] : [mounted(terminationMessageFile, path)]),
+  ];
+  const labelled = selinux ? all : all.map((mount) => ({ ...mount, selinuxRelabel: false }));
+  const { uids, gids } = identity.users;
+  // Files stay whose they are on the node; within the pod they are seen as its own users'.
+  return uids.length === 0 ? labelled : labelled.map((mount) => ({ ...mount, uidMappings: uids, gidMappings: gids }));
 }
+
+const mounted = (hostPath: string, containerPath: string): ContainerMount => ({
+  hostPath,
+  containerPath,
+  selinuxRelabel: true,
+});
 
 function labels(pod: Pod, container: Container): Readonly<Record<string, string>> {
   const { name, namespace, uid } = podNameOfObject(pod);

@@ -1,6 +1,6 @@
 /** What the sources of pods say, and what comes of it: the set of pods this node should run. */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { PodSource } from "./pod-identity.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf, type PodSource } from "./pod-identity.ts";
 
 /** What one source last said. Before that it said nothing, which is not the same as "no pods". */
 export type SourceState = { readonly kind: "unseen" } | { readonly kind: "seen"; readonly pods: readonly Pod[] };
@@ -27,3 +27,10 @@ export interface DesiredPods {
 }
 
 export const noPods: DesiredPods = { pods: new Map(), mirrors: new Map(), mirrorsSeen: false, sourcesReady: false };
+
+/** The mirror that shows this very pod: while an edit goes through, the one of its name may already show the next. */
+export function mirrorOf(pod: Pod, { mirrors }: DesiredPods): Pod | undefined {
+  const mirror = mirrors.get(fullNameOf(pod));
+  const shown = mirror?.metadata?.annotations?.[CONFIG_MIRROR];
+  return shown === pod.metadata?.annotations?.[CONFIG_HASH] ? mirror : undefined;
+}

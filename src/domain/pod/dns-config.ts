@@ -1,65 +1,93 @@
-/** The resolver a pod gets, from its policy, its own wishes, the cluster's and the host's settings. */
-import type { Pod } from "../../api/gen/core-v1.ts";
-
-export interface ResolverConfig {
-  readonly servers: readonly string[];
-  readonly searches: readonly string[];
-  readonly options: readonly string[];
-}
+/**
+ * The resolver a pod gets, from its policy, its own wishes, the cluster's and the host's settings, within what resolvers can take. What was left
+ * out, or given for want of better, is said in warnings.
+ */
+import type { Pod, PodDNSConfigOption } from "../../api/gen/core-v1.ts";
+import { parseIp } from "../../base/ip-address.ts";
+import { describePod, podNameOfObject } from "./pod-names.ts";
+import { fittingSearches, fittingServers, type ResolverConfig } from "./resolver-limits.ts";
 
 export interface DnsSettings {
   readonly clusterDns: readonly string[];
   readonly clusterDomain: string;
-  /** Of the node's own resolver file. */
-  readonly host: ResolverConfig;
+  /** Of the node's own resolver file; undefined: pods are to have nothing of it. */
+  readonly host: ResolverConfig | undefined;
+  /** Those the operator gave the node. */
+  readonly nodeIps: readonly string[];
 }
 
-export function podDns(pod: Pod, settings: DnsSettings): ResolverConfig {
-  const base = ofPolicy(pod, settings);
+export interface DnsWarning {
+  readonly about: "pod" | "node";
+  readonly reason: "DNSConfigForming" | "MissingClusterDNS";
+  readonly message: string;
+}
+
+export interface PodDns {
+  readonly config: ResolverConfig;
+  readonly warnings: readonly DnsWarning[];
+}
+
+export function podDns(pod: Pod, settings: DnsSettings): PodDns {
+  const { config: base, warnings } = ofPolicy(pod, settings);
   const own = pod.spec?.dnsConfig;
-  if (own === undefined) return base;
-  const options = new Map(base.options.map((option) => [optionName(option), option]));
-  for (const { name, value } of own.options ?? []) {
-    if (name !== undefined && name !== "")
-      options.set(name, value === undefined || value === "" ? name : `${name}:${value}`);
-  }
+  const servers = fittingServers(
+    own === undefined ? base.servers : unique([...base.servers, ...(own.nameservers ?? [])]),
+  );
+  const searches = fittingSearches(
+    own === undefined ? base.searches : unique([...base.searches, ...(own.searches ?? [])]),
+  );
+  const cut = [servers.trouble, searches.trouble].filter((trouble) => trouble !== undefined);
   return {
-    servers: unique([...base.servers, ...(own.nameservers ?? [])]),
-    searches: unique([...base.searches, ...(own.searches ?? [])]),
-    options: [...options.values()],
+    config: {
+      servers: servers.kept,
+      searches: searches.kept,
+      options: own === undefined ? base.options : withOptions(base.options, own.options ?? []),
+    },
+    warnings: [...warnings, ...cut.map((message) => ({ about: "pod", reason: "DNSConfigForming", message }) as const)],
   };
 }
 
-function ofPolicy(pod: Pod, { clusterDns, clusterDomain, host }: DnsSettings): ResolverConfig {
-  const onNode = pod.spec?.hostNetwork === true;
+function ofPolicy(pod: Pod, settings: DnsSettings): PodDns {
   const policy = pod.spec?.dnsPolicy ?? "ClusterFirst";
-  if (policy === "None") return { servers: [], searches: [], options: [] };
-  const ofCluster = policy === "ClusterFirstWithHostNet" || (policy === "ClusterFirst" && !onNode);
-  if (!ofCluster || clusterDns.length === 0) return host;
-  const namespace = pod.metadata?.namespace ?? "";
-  const searches =
-    clusterDomain === "" ? [] : [`${namespace}.svc.${clusterDomain}`, `svc.${clusterDomain}`, clusterDomain];
-  return { servers: clusterDns, searches: unique([...searches, ...host.searches]), options: ["ndots:5"] };
+  if (policy === "None") return { config: { servers: [], searches: [], options: [] }, warnings: [] };
+  const onNode = pod.spec?.hostNetwork === true;
+  const ofHost = policy === "Default" || (policy === "ClusterFirst" && onNode);
+  if (ofHost) return { config: hostConfig(settings), warnings: [] };
+  const { clusterDns, clusterDomain, host } = settings;
+  if (clusterDns.length === 0) return { config: hostConfig(settings), warnings: missingClusterDns(pod) };
+  const ofCluster =
+    clusterDomain === ""
+      ? []
+      : [`${pod.metadata?.namespace ?? ""}.svc.${clusterDomain}`, `svc.${clusterDomain}`, clusterDomain];
+  const searches = clusterDomain === "" ? (host?.searches ?? []) : unique([...ofCluster, ...(host?.searches ?? [])]);
+  return { config: { servers: clusterDns, searches, options: ["ndots:5"] }, warnings: [] };
+}
+
+/** Nothing of the node's means a resolver on the pod's own loopback, of each family that the node has, and no domain to search in. */
+function hostConfig({ host, nodeIps }: DnsSettings): ResolverConfig {
+  if (host !== undefined) return host;
+  const servers = nodeIps.map((ip) => (parseIp(ip)?.family === "IPv6" ? "::1" : "127.0.0.1"));
+  return { servers: servers.length === 0 ? ["127.0.0.1"] : servers, searches: ["."], options: [] };
+}
+
+function missingClusterDns(pod: Pod): readonly DnsWarning[] {
+  const message =
+    'kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.';
+  const reason = "MissingClusterDNS";
+  return [
+    { about: "node", reason, message },
+    { about: "pod", reason, message: `pod: "${describePod(podNameOfObject(pod))}". ${message}` },
+  ];
+}
+
+/** The pod's own replace those of the same name. */
+function withOptions(base: readonly string[], own: readonly PodDNSConfigOption[]): readonly string[] {
+  const options = new Map(base.map((option) => [optionName(option), option]));
+  for (const { name = "", value = "" } of own) {
+    if (name !== "") options.set(name, value === "" ? name : `${name}:${value}`);
+  }
+  return [...options.values()];
 }
 
 const optionName = (option: string) => option.split(":", 1)[0] ?? option;
 const unique = (items: readonly string[]) => [...new Set(items)];
-
-/** Of a resolver file. What it does not know it leaves out, as resolvers do. */
-export function parseResolverFile(text: string): ResolverConfig {
-  const servers: string[] = [];
-  let searches: readonly string[] = [];
-  let options: readonly string[] = [];
-  for (const line of text.split("\n")) {
-    const [keyword, ...values] = line
-      .replace(/[#;].*$/, "")
-      .trim()
-      .split(/\s+/);
-    if (keyword === "nameserver" && values[0] !== undefined) servers.push(values[0]);
-    // The last line of its kind counts.
-    if (keyword === "search")
-      searches = values.map((name) => (name === "." ? name : name.replace(/\.$/, ""))).filter((name) => name !== ".");
-    if (keyword === "options") options = values;
-  }
-  return { servers, searches, options };
-}

@@ -1,5 +1,7 @@
 /** How long a pod, and each of its containers, may take to end. */
 import type { Pod } from "../../api/gen/core-v1.ts";
+import { probeOf } from "../probes/probe-spec.ts";
+import { containerNamed } from "./every-container.ts";
 
 const POD_SECONDS_MIN = 1;
 /** What the runtime is given at the least, so that a process can handle its signal. */
@@ -15,6 +17,13 @@ export function effectiveGraceSeconds(pod: Pod, override: number | undefined, se
     pod.metadata?.deletionGracePeriodSeconds ?? override ?? pod.spec?.terminationGracePeriodSeconds ?? DEFAULT_SECONDS;
   const bounded = Math.max(POD_SECONDS_MIN, override === undefined ? asked : Math.min(asked, override));
   return settled === undefined ? bounded : Math.min(settled, bounded);
+}
+
+/** What a container has that is stopped for a probe, where that probe says so; the pod's deletion goes before it. */
+export function probeGraceSeconds(pod: Pod, name: string, kind: "liveness" | "startup"): number | undefined {
+  if (pod.metadata?.deletionGracePeriodSeconds !== undefined) return undefined;
+  const container = containerNamed(pod.spec, name)?.container;
+  return container === undefined ? undefined : probeOf(container, kind)?.terminationGracePeriodSeconds;
 }
 
 /** What is left for one container, in whole seconds as the runtime takes them. */

@@ -5,7 +5,7 @@ import type { PodSpec } from "../../api/gen/core-v1.ts";
 import { podHostname } from "./hostname.ts";
 
 const nameOf = (spec: Partial<PodSpec>, name = "web") => {
-  const found = podHostname(pod(spec, { name }), "cluster.local");
+  const found = podHostname(pod(spec, { name }), { clusterDomain: "cluster.local", overrides: true });
   return found.kind === "known" ? found.hostname : `refused: ${found.message}`;
 };
 
@@ -19,6 +19,34 @@ test("[7.27] the spec's own name before it, and an override before everything", 
   assert.equal(nameOf({ hostname: "other" }), "other");
   const all = { hostname: "other", subdomain: "sub", setHostnameAsFQDN: true, hostnameOverride: "over.ride" };
   assert.equal(nameOf(all), "over.ride");
+  assert.equal(nameOf({ hostnameOverride: `${"a".repeat(62)}.tail` }), "a".repeat(62), "cut like a pod's name");
+  assert.match(
+    nameOf({ hostnameOverride: "No" }),
+    /^refused: pod HostnameOverride "No" is not a valid DNS subdomain: /,
+  );
+  const ignored = podHostname(pod(all), { clusterDomain: "cluster.local", overrides: false });
+  assert.equal(ignored.kind === "known" && ignored.hostname, "other.sub.default.svc.cluster.local");
+});
+
+test("[24.4] the hosts file has the short name and the domain, whatever the kernel is told", () => {
+  const hosts = (spec: Partial<PodSpec>) => {
+    const { kind: _, ...names } = podHostname(pod(spec), { clusterDomain: "cluster.local", overrides: true });
+    return names;
+  };
+  const domain = "sub.default.svc.cluster.local";
+  assert.deepEqual(hosts({ subdomain: "sub" }), { hostname: "p", short: "p", domain });
+  assert.deepEqual(hosts({ subdomain: "sub", setHostnameAsFQDN: true }), {
+    hostname: `p.${domain}`,
+    short: "p",
+    domain,
+  });
+  assert.deepEqual(hosts({ hostname: "h" }), { hostname: "h", short: "h", domain: "" });
+  assert.deepEqual(hosts({ hostnameOverride: "o", subdomain: "sub" }), { hostname: "o", short: "o", domain: "" });
+  assert.match(JSON.stringify(hosts({ hostname: "A" })), /pod Hostname \\"A\\" is not a valid DNS label: /);
+  assert.match(
+    JSON.stringify(hosts({ subdomain: "a.b" })),
+    /pod Subdomain \\"a.b\\" is not a valid DNS label: must not contain dots/,
+  );
 });
 
 test("[7.27] a whole domain name where asked for, and refused above 64 characters", () => {

@@ -1,24 +1,51 @@
-/** The name a pod's processes see as their own. */
+/** The names a pod's processes see as their own. */
 import type { Pod } from "../../api/gen/core-v1.ts";
+import { goQuote } from "../../base/go-text.ts";
+import { dnsLabelTroubles, dnsSubdomainTroubles } from "../../base/names.ts";
 
 const LABEL_MAX = 63;
 const HOSTNAME_MAX = 64;
 
+export interface HostnameSettings {
+  readonly clusterDomain: string;
+  /** Whether a pod may name itself without regard to anything else (the gate HostnameOverride). */
+  readonly overrides: boolean;
+}
+
 export type Hostname =
-  | { readonly kind: "known"; readonly hostname: string }
-  | { readonly kind: "tooLong"; readonly message: string };
+  /** `hostname` is what the kernel is told; `short` and `domain` are what the hosts file says, `domain` empty for a pod in none. */
+  | { readonly kind: "known"; readonly hostname: string; readonly short: string; readonly domain: string }
+  | { readonly kind: "refused"; readonly message: string };
 
-export function podHostname(pod: Pod, clusterDomain: string): Hostname {
-  const { spec, metadata } = pod;
-  if (spec?.hostnameOverride !== undefined) return { kind: "known", hostname: spec.hostnameOverride };
-  const hostname = spec?.hostname || truncated(metadata?.name ?? "");
-  if (spec?.setHostnameAsFQDN !== true || !spec.subdomain) return { kind: "known", hostname };
-  const qualified = `${hostname}.${spec.subdomain}.${metadata?.namespace ?? ""}.svc.${clusterDomain}`;
-  if (qualified.length <= HOSTNAME_MAX) return { kind: "known", hostname: qualified };
-  const message = `failed to construct FQDN from pod hostname and cluster domain, FQDN ${qualified} is too long (${HOSTNAME_MAX} characters is the max, ${qualified.length} characters requested)`;
-  return { kind: "tooLong", message };
+const refused = (message: string): Hostname => ({ kind: "refused", message });
+
+export function podHostname({ spec, metadata }: Pod, { clusterDomain, overrides }: HostnameSettings): Hostname {
+  const { hostname = "", subdomain = "", hostnameOverride } = spec ?? {};
+  if (overrides && hostnameOverride !== undefined) {
+    const troubles = dnsSubdomainTroubles(hostnameOverride);
+    const what = `pod HostnameOverride ${goQuote(hostnameOverride)} is not a valid DNS subdomain`;
+    if (troubles.length > 0) return refused(`${what}: ${troubles.join(";")}`);
+    const short = truncated(hostnameOverride);
+    return { kind: "known", hostname: short, short, domain: "" };
+  }
+  for (const [field, name] of [
+    ["Hostname", hostname],
+    ["Subdomain", subdomain],
+  ] as const) {
+    const troubles = name === "" ? [] : dnsLabelTroubles(name);
+    if (troubles.length > 0) {
+      return refused(`pod ${field} ${goQuote(name)} is not a valid DNS label: ${troubles.join(";")}`);
+    }
+  }
+  const short = truncated(hostname || (metadata?.name ?? ""));
+  const domain = subdomain === "" ? "" : `${subdomain}.${metadata?.namespace ?? ""}.svc.${clusterDomain}`;
+  if (spec?.setHostnameAsFQDN !== true || domain === "") return { kind: "known", hostname: short, short, domain };
+  const qualified = `${short}.${domain}`;
+  if (qualified.length <= HOSTNAME_MAX) return { kind: "known", hostname: qualified, short, domain };
+  return refused(
+    `failed to construct FQDN from pod hostname and cluster domain, FQDN ${qualified} is too long (${HOSTNAME_MAX} characters is the max, ${qualified.length} characters requested)`,
+  );
 }
 
-function truncated(name: string): string {
-  return name.length <= LABEL_MAX ? name : name.slice(0, LABEL_MAX).replace(/[-.]+$/, "");
-}
+const truncated = (name: string): string =>
+  name.length <= LABEL_MAX ? name : name.slice(0, LABEL_MAX).replace(/[-.]+$/, "");

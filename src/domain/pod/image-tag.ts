@@ -1,18 +1,9 @@
-/** The tag of an image reference, as far as the default pull policy depends on it. */
+/** The pull policy of an image for which none is written: "latest" may have moved on, also where it is only meant. */
+import { parseImageName } from "../images/image-name.ts";
 
-const component = "[a-z0-9]+(?:(?:\\.|_|__|-+)[a-z0-9]+)*";
-const host =
-  "(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\\[[a-fA-F0-9:]+\\])(?::[0-9]+)?";
-const reference = new RegExp(
-  `^(?:${host}/)?${component}(?:/${component})*(?::(?<tag>[\\w][\\w.-]{0,127}))?(?<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?$`,
-);
-
-/** "latest" also where neither tag nor digest is given; undefined where there is none, or the reference is malformed. */
-function tagOf(image: string): string | undefined {
-  const match = reference.exec(image);
-  if (match === null) return undefined;
-  const { tag, digest } = match.groups ?? {};
-  return tag ?? (digest === undefined ? "latest" : undefined);
+export function defaultImagePullPolicy(image: string): "Always" | "IfNotPresent" {
+  const parsed = parseImageName(image);
+  if (parsed.kind === "invalid") return "IfNotPresent";
+  const { tag, digest } = parsed.name;
+  return tag === "latest" || (tag === undefined && digest === undefined) ? "Always" : "IfNotPresent";
 }
-
-export const defaultImagePullPolicy = (image: string) => (tagOf(image) === "latest" ? "Always" : "IfNotPresent");

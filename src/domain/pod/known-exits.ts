@@ -12,13 +12,25 @@ export interface KnownExit {
   readonly startedWallNs: bigint;
   readonly finishedWallNs: bigint;
   readonly restartCount: number;
+  /** It was removed so that all containers are restarted: its end says nothing of its next run. */
+  readonly wasReset?: boolean;
 }
 
 export function withKnownExits(view: PodRuntimeView, exits: ReadonlyMap<string, KnownExit>): PodRuntimeView {
-  const forgotten = [...exits].filter(([name]) => newestOf(view, name) === undefined);
+  const forgotten = [...exits].filter(
+    ([name, { wasReset }]) => wasReset !== true && newestOf(view, name) === undefined,
+  );
   if (forgotten.length === 0) return view;
   return { ...view, containers: [...view.containers, ...forgotten.map(([name, exit]) => remembered(name, exit))] };
 }
+
+/** By name, the restart count that each of them will have that was removed and is not there again yet. */
+export const resetsOf = (view: PodRuntimeView, exits: ReadonlyMap<string, KnownExit>): ReadonlyMap<string, number> =>
+  new Map(
+    [...exits].flatMap(([name, { wasReset, restartCount }]) =>
+      wasReset === true && newestOf(view, name) === undefined ? [[name, restartCount + 1] as const] : [],
+    ),
+  );
 
 const remembered = (name: string, exit: KnownExit): PodContainer => ({
   id: exit.containerId,

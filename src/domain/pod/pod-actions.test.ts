@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { container, instance, NOW_MS, pod, sandbox, snapshot, view } from "../../../test/support/pods.ts";
 import type { ContainerState, Pod } from "../../api/gen/core-v1.ts";
+import { FIRST_VERDICTS } from "../probes/verdicts.ts";
 import { computePodActions, type PodAction } from "./pod-actions.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
 
@@ -30,6 +31,13 @@ const onFailure = { pod: pod({ restartPolicy: "OnFailure" }) };
 const ready = [sandbox()];
 const dead = [sandbox({ state: "notReady", ips: [] })];
 
+const failed = (probe: "liveness" | "startup", id = "app-0"): PodSnapshot["verdicts"] =>
+  new Map([[id, { ...FIRST_VERDICTS, [probe]: "failure" }]]);
+const killedFor = (probe: "liveness" | "startup"): PodAction => ({
+  kind: "stopContainers",
+  containers: [{ id: "app-0", name: "app", reason: { kind: "probeFailed", probe } }],
+});
+
 const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction[]])[] = [
   [
     "[7.1][7.23] a new pod gets its folders, its cgroup and a sandbox",
@@ -43,6 +51,43 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
       view: view(ready, []),
     },
     [start("b", 0), start("a", 0)],
+  ],
+  [
+    "[12.7] a container that failed its liveness probe is stopped",
+    { view: view(ready, [instance("app", "running")]), verdicts: failed("liveness") },
+    [killedFor("liveness")],
+  ],
+  [
+    "[12.7] a container that failed its startup probe is stopped, under Never too",
+    {
+      pod: pod({ containers: [container("app"), container("other")], restartPolicy: "Never" }),
+      view: view(ready, [instance("app", "running"), instance("other", "running")]),
+      verdicts: failed("startup"),
+    },
+    [killedFor("startup")],
+  ],
+  [
+    "[12.7] with the last container under Never the pod ends",
+    { ...never, view: view(ready, [instance("app", "running")]), verdicts: failed("liveness") },
+    [{ kind: "stopContainers", containers: [{ id: "app-0", name: "app", reason: { kind: "podEnds" } }] }],
+  ],
+  [
+    "[12.7] what the probes said of another container counts for nothing, nor does readiness",
+    {
+      view: view(ready, [instance("app", "running")]),
+      verdicts: new Map([...failed("liveness", "app-9"), ["app-0", FIRST_VERDICTS]]),
+    },
+    [],
+  ],
+  [
+    "[12.7] one that was killed for its probe and took it well runs again under OnFailure",
+    { ...onFailure, view: view(ready, [instance("app", "exited", { exitCode: 0 })]), verdicts: failed("liveness") },
+    [start("app", 1, exit())],
+  ],
+  [
+    "[12.7] and not under Never",
+    { ...never, view: view(ready, [instance("app", "exited", { exitCode: 0 })]), verdicts: failed("liveness") },
+    [],
   ],
   ["nothing is to be done for a running container", { view: view(ready, [instance("app", "running")]) }, []],
   [
@@ -237,7 +282,8 @@ test("[7.13] the second crash waits 10 s from the exit, and says so", () => {
   const backoffs = new Map([["app", { delayMs: 10_000, decidedWallMs: NOW_MS - 5_000 }]]);
   const crashed = view(ready, [instance("app", "exited", { exitCode: 1, finishedMs: NOW_MS - 4_000 })]);
   const plan = computePodActions(snapshot({ view: crashed, backoffs }));
-  assert.deepEqual([plan.actions, [...plan.backingOff]], [[], [["app", { leftMs: 6_000, delayMs: 10_000 }]]]);
+  const wait = { leftMs: 6_000, delayMs: 10_000, dueWallMs: NOW_MS + 6_000, restartCount: 1, exitCode: 1 };
+  assert.deepEqual([plan.actions, [...plan.backingOff]], [[], [["app", wait]]]);
 });
 
 test("a clock set back does not lengthen the wait: what was seen to pass has passed", () => {
@@ -254,4 +300,17 @@ test("a sandbox's death does not end a pod that will run again", () => {
     computePodActions(snapshot({ view: view(dead, [instance("app", "exited", { exitCode: 1 })]) })).completed,
     false,
   );
+});
+
+test("[13.1] no container starts before its volumes are there; a sandbox is made meanwhile, but not for volumes that may never come", () => {
+  const kinds = (world: Parameters<typeof snapshot>[0]) => {
+    const { actions, awaitsVolumes } = computePodActions(snapshot(world));
+    return [...actions.map(({ kind }) => kind), awaitsVolumes];
+  };
+  assert.deepEqual(kinds({ volumes: "waiting" }), ["makeRoom", true]);
+  assert.deepEqual(kinds({ volumes: "coming" }), ["makeRoom", "createSandbox", true]);
+  assert.deepEqual(kinds({ volumes: "ready" }), ["makeRoom", "createSandbox", false]);
+  for (const volumes of ["waiting", "coming"] as const)
+    assert.deepEqual(kinds({ view: view(ready, []), volumes }), [true]);
+  assert.deepEqual(kinds({ view: view(ready, []), volumes: "ready" }), ["startContainer", false]);
 });

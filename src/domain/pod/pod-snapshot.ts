@@ -1,5 +1,8 @@
-/** The world as one sync of one pod sees it: read once, then decided upon. Probe verdicts and the progress of init containers will stand here too. */
+/** The world as one sync of one pod sees it: read once, then decided upon. */
 import type { Pod } from "../../api/gen/core-v1.ts";
+import type { ProbeVerdicts } from "../probes/verdicts.ts";
+import type { Actuated } from "../resize/actuation.ts";
+import type { VolumeReadiness } from "../volumes/volume-state.ts";
 import type { KnownExit } from "./known-exits.ts";
 import type { Backoffs } from "./restart-backoff.ts";
 import type { PodRuntimeView } from "./runtime-view.ts";
@@ -19,6 +22,16 @@ export interface PodSnapshot {
   readonly restartFloor: ReadonlyMap<string, number>;
   /** The least attempt the next sandbox may have. */
   readonly sandboxFloor: number;
+  /** Whether its volumes are where its containers need them, will be in a moment, or may never be. */
+  readonly volumes: VolumeReadiness["kind"];
+  /** Ids of containers whose hook upon their start was not seen to its end. */
+  readonly postStartDue: ReadonlySet<string>;
+  /** What the probes say, by container id. */
+  readonly verdicts: ReadonlyMap<string, ProbeVerdicts>;
+  /** What of its allocation was carried out. */
+  readonly actuated: Actuated;
+  /** Ids of containers, by name, that were stopped only to start again with other resources. */
+  readonly restartsForResize: ReadonlyMap<string, string>;
   /** Its containers run, and their group is gone. */
   readonly cgroupMissing: boolean;
 }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { instance, sandbox, view } from "../../../test/support/pods.ts";
 import { CONTAINER_NAME_LABEL, POD_UID_LABEL } from "./cri-keys.ts";
 import { listingByPod } from "./runtime-listing.ts";
+import { instancesOf } from "./runtime-view.ts";
 
 const ids = (items: readonly { readonly id: string }[]) => items.map(({ id }) => id);
 
@@ -27,4 +28,16 @@ test("[27.3.9] but an attempt is newer than the one before it, also when the clo
   assert.deepEqual(ids(view([sandbox(), later], []).sandboxes), ["sandbox-1", "sandbox-0"]);
   const again = { ...instance("app", "running", { restartCount: 1 }), createdWallNs: 0n };
   assert.deepEqual(ids(view([], [instance("app", "exited"), again]).containers), ["app-1", "app-0"]);
+});
+
+test("[27.3.9] nor does a container of another name, made in between, turn two attempts round", () => {
+  const at = (name: string, attempt: number, createdWallNs: bigint) => ({
+    ...instance(name, "exited", { restartCount: attempt }),
+    createdWallNs,
+  });
+  const made = [at("app", 0, 100n), at("side", 0, 50n), at("app", 1, 20n)];
+  for (const order of [made, made.toReversed(), [...made.slice(1), ...made.slice(0, 1)]]) {
+    const attempts = instancesOf(view([], order), "app").map(({ metadata }) => metadata.attempt);
+    assert.deepEqual(attempts, [1, 0]);
+  }
 });

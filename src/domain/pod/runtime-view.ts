@@ -71,14 +71,12 @@ export function podView(
   sandboxes: readonly SandboxStatus[],
   containers: readonly PodContainer[],
 ): PodRuntimeView {
-  // The clock may have been set back between two attempts; the attempt in the name never goes back.
-  const byAttempt = (a: PodContainer, b: PodContainer) =>
-    containerNameOf(a) === containerNameOf(b) && a.metadata.attempt !== b.metadata.attempt
-      ? b.metadata.attempt - a.metadata.attempt
-      : newestFirst(a, b);
+  // The clock may have been set back between two attempts; the attempt in the name never goes back. Of all of them, or it would be no order at all.
+  const latestFirst = (a: SandboxStatus | PodContainer, b: SandboxStatus | PodContainer) =>
+    b.metadata.attempt - a.metadata.attempt || newestFirst(a, b);
   return {
     uid,
-    sandboxes: [...sandboxes].sort((a, b) => b.metadata.attempt - a.metadata.attempt || newestFirst(a, b)),
-    containers: [...containers].sort(byAttempt),
+    sandboxes: sandboxes.toSorted(latestFirst),
+    containers: containers.toSorted(latestFirst),
   };
 }

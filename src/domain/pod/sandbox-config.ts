@@ -3,17 +3,19 @@ import type { ContainerPort, Pod } from "../../api/gen/core-v1.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import type { PortMapping, SandboxConfig } from "../runtime/sandbox.ts";
 import { POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL } from "./cri-keys.ts";
-import { type DnsSettings, podDns } from "./dns-config.ts";
 import { podLogFolder, podNameOfObject } from "./pod-names.ts";
-import { sandboxSecurity } from "./security-context.ts";
+import type { ResolverConfig } from "./resolver-limits.ts";
+import { type GivenIdentity, sandboxSecurity } from "./security-context.ts";
+import { dottedSysctl } from "./sysctl-name.ts";
 
 export interface SandboxSettings {
   readonly podLogsDir: string;
-  readonly dns: DnsSettings;
+  readonly dns: ResolverConfig;
   readonly hostname: string;
   readonly cgroupParent: string;
   readonly overhead: LinuxResources | undefined;
   readonly resources: LinuxResources | undefined;
+  readonly identity: GivenIdentity;
 }
 
 export function sandboxConfig(pod: Pod, attempt: number, settings: SandboxSettings): SandboxConfig {
@@ -23,8 +25,8 @@ export function sandboxConfig(pod: Pod, attempt: number, settings: SandboxSettin
     metadata: { ...name, attempt },
     ...(pod.spec?.hostNetwork === true ? {} : { hostname }),
     logDirectory: podLogFolder(settings.podLogsDir, name),
-    dns: podDns(pod, settings.dns),
-    portMappings: (pod.spec?.containers ?? []).flatMap(({ ports }) => (ports ?? []).map(portMapping)),
+    dns: settings.dns,
+    portMappings: (pod.spec?.containers ?? []).flatMap(({ ports }) => portMappings(ports ?? [])),
     labels: {
       ...pod.metadata?.labels,
       [POD_NAME_LABEL]: name.name,
@@ -33,13 +35,24 @@ export function sandboxConfig(pod: Pod, attempt: number, settings: SandboxSettin
     },
     annotations: { ...pod.metadata?.annotations },
     cgroupParent: settings.cgroupParent,
-    security: sandboxSecurity(pod),
+    security: sandboxSecurity(pod, settings.identity),
     sysctls: Object.fromEntries(
-      (pod.spec?.securityContext?.sysctls ?? []).map(({ name, value }) => [dotted(name), value]),
+      (pod.spec?.securityContext?.sysctls ?? []).map(({ name, value }) => [dottedSysctl(name), value]),
     ),
     ...(overhead === undefined ? {} : { overhead }),
     ...(resources === undefined ? {} : { resources }),
   };
+}
+
+/** What a container says twice is mapped once: by its name, else by all of it. */
+function portMappings(ports: readonly ContainerPort[]): readonly PortMapping[] {
+  const named = new Map<string, ContainerPort>();
+  for (const port of ports) {
+    const { name = "", protocol = "TCP", hostIP = "", containerPort, hostPort = 0 } = port;
+    const key = name === "" ? [protocol, hostIP, containerPort, hostPort].join() : name;
+    if (!named.has(key)) named.set(key, port);
+  }
+  return [...named.values()].map(portMapping);
 }
 
 function portMapping({ protocol, containerPort, hostPort, hostIP }: ContainerPort): PortMapping {
@@ -49,10 +62,4 @@ function portMapping({ protocol, containerPort, hostPort, hostIP }: ContainerPor
     hostPort: hostPort ?? 0,
     hostIp: hostIP ?? "",
   };
-}
-
-/** `net/ipv4/x` and `net.ipv4.x` name the same; in the first form dots are part of a name. */
-function dotted(name: string): string {
-  const first = name.search(/[./]/);
-  return first < 0 || name[first] === "." ? name : name.replaceAll(/[./]/g, (c) => (c === "/" ? "." : "/"));
 }

@@ -1,30 +1,35 @@
 /** A pod's and its containers' security settings as the runtime takes them. What cannot be honoured is refused at admission, never dropped. */
-import type { Container, Pod, SeccompProfile } from "../../api/gen/core-v1.ts";
-import type {
-  ContainerSecurityContext,
-  NamespaceOptions,
-  SecurityContext,
-  SecurityProfile,
-} from "../runtime/security.ts";
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import type { ContainerSecurityContext, NamespaceOptions, SecurityContext } from "../runtime/security.ts";
+import { everyContainer } from "./every-container.ts";
+import { apparmorProfile, type SeccompSettings, seccompProfile } from "./security-profiles.ts";
+import type { UserNamespace } from "./user-namespace.ts";
 
-function namespaceOptions(pod: Pod): NamespaceOptions {
+function namespaceOptions(pod: Pod, user: UserNamespace): NamespaceOptions {
   const spec = pod.spec;
   return {
     network: spec?.hostNetwork === true ? "node" : "pod",
     pid: spec?.hostPID === true ? "node" : spec?.shareProcessNamespace === true ? "pod" : "container",
     ipc: spec?.hostIPC === true ? "node" : "pod",
-    user: { mode: "node", uids: [], gids: [] },
+    user,
   };
 }
 
-export function sandboxSecurity(pod: Pod): SecurityContext {
+/** What of a pod's identity is not said by itself. */
+export interface GivenIdentity {
+  /** What its volumes give its processes, beside the groups it lists. */
+  readonly volumeGroups: readonly bigint[];
+  readonly users: UserNamespace;
+}
+
+export function sandboxSecurity(pod: Pod, { volumeGroups, users }: GivenIdentity): SecurityContext {
   const own = pod.spec?.securityContext;
-  const every = [...(pod.spec?.containers ?? []), ...(pod.spec?.initContainers ?? [])];
+  const every = pod.spec === undefined ? [] : everyContainer(pod.spec);
   return {
-    namespaces: namespaceOptions(pod),
+    namespaces: namespaceOptions(pod, users),
     privileged: every.some((container) => container.securityContext?.privileged === true),
     seccomp: { kind: "runtimeDefault" },
-    ...identity(own),
+    ...identity(own, volumeGroups),
     ...selinux(own),
   };
 }
@@ -35,34 +40,51 @@ export interface ImageUser {
   readonly username?: string;
 }
 
+export interface SecuritySettings extends SeccompSettings {
+  /** What of each CPU tells of its heat: hidden like the rest, where the machine has it. */
+  readonly thermalPaths: readonly string[];
+}
+
 export function containerSecurity(
   pod: Pod,
   container: Container,
-  options: { readonly seccompDefault: boolean; readonly imageUser: ImageUser },
+  settings: SecuritySettings &
+    GivenIdentity & {
+      readonly imageUser: ImageUser;
+      /** The container whose processes it is to see. */
+      readonly targetId?: string | undefined;
+    },
 ): ContainerSecurityContext {
   const ofPod = pod.spec?.securityContext;
   const own = container.securityContext;
   const privileged = own?.privileged === true;
   const user = own?.runAsUser ?? ofPod?.runAsUser;
   const group = own?.runAsGroup ?? ofPod?.runAsGroup;
+  const apparmor = apparmorProfile(pod, container);
+  const isUnmasked = own?.procMount === "Unmasked";
   return {
-    namespaces: namespaceOptions(pod),
+    namespaces: lookingInto(settings.targetId, namespaceOptions(pod, settings.users)),
     privileged,
     readonlyRootfs: own?.readOnlyRootFilesystem === true,
     noNewPrivileges: own?.allowPrivilegeEscalation === false,
-    ...groups(ofPod),
-    ...(user === undefined ? userOfImage(options.imageUser) : { runAsUser: BigInt(user) }),
+    ...groups(ofPod, [...listedGroups(ofPod), ...settings.volumeGroups]),
+    ...(user === undefined ? userOfImage(settings.imageUser) : { runAsUser: BigInt(user) }),
     ...(group === undefined ? {} : { runAsGroup: BigInt(group) }),
     ...selinux({ ...ofPod, ...(own?.seLinuxOptions === undefined ? {} : { seLinuxOptions: own.seLinuxOptions }) }),
-    seccomp: seccompProfile(own?.seccompProfile ?? ofPod?.seccompProfile, options.seccompDefault),
+    seccomp: seccompProfile(pod, container, settings),
+    ...(apparmor === undefined ? {} : { apparmor }),
     ...(own?.capabilities === undefined
       ? {}
       : { capabilities: { add: own.capabilities.add ?? [], drop: own.capabilities.drop ?? [], addAmbient: [] } }),
     // Of a privileged container too: the runtime knows that it sees everything as it is.
-    maskedPaths: MASKED_PATHS,
-    readonlyPaths: READONLY_PATHS,
+    maskedPaths: isUnmasked ? [] : [...MASKED_PATHS, ...settings.thermalPaths],
+    readonlyPaths: isUnmasked ? [] : READONLY_PATHS,
   };
 }
+
+/** Where processes are shared or the node's, they are all seen already. */
+const lookingInto = (targetId: string | undefined, own: NamespaceOptions): NamespaceOptions =>
+  targetId === undefined || own.pid !== "container" ? own : { ...own, pid: "target", targetId };
 
 /** An image that names nobody is root's. */
 const userOfImage = ({ uid, username }: ImageUser) =>
@@ -70,18 +92,19 @@ const userOfImage = ({ uid, username }: ImageUser) =>
 
 type PodSecurity = NonNullable<NonNullable<Pod["spec"]>["securityContext"]>;
 
-function identity(own: PodSecurity | undefined): SecurityContext {
+function identity(own: PodSecurity | undefined, volumeGroups: readonly bigint[]): SecurityContext {
   return {
-    ...groups(own),
+    ...groups(own, [...volumeGroups, ...listedGroups(own)]),
     ...(own?.runAsUser === undefined ? {} : { runAsUser: BigInt(own.runAsUser) }),
     ...(own?.runAsGroup === undefined ? {} : { runAsGroup: BigInt(own.runAsGroup) }),
   };
 }
 
-function groups(own: PodSecurity | undefined): SecurityContext {
-  const listed = [...(own?.fsGroup === undefined ? [] : [own.fsGroup]), ...(own?.supplementalGroups ?? [])];
+const listedGroups = (own: PodSecurity | undefined) => (own?.supplementalGroups ?? []).map(BigInt);
+
+function groups(own: PodSecurity | undefined, others: readonly bigint[]): SecurityContext {
   return {
-    supplementalGroups: listed.map((group) => BigInt(group)),
+    supplementalGroups: [...(own?.fsGroup === undefined ? [] : [BigInt(own.fsGroup)]), ...others],
     supplementalGroupsPolicy: own?.supplementalGroupsPolicy === "Strict" ? "strict" : "merge",
   };
 }
@@ -97,19 +120,6 @@ function selinux(own: PodSecurity | undefined): SecurityContext {
       level: options.level ?? "",
     },
   };
-}
-
-function seccompProfile(profile: SeccompProfile | undefined, byDefault: boolean): SecurityProfile {
-  switch (profile?.type) {
-    case "RuntimeDefault":
-      return { kind: "runtimeDefault" };
-    case "Localhost":
-      return { kind: "localhost", reference: profile.localhostProfile ?? "" };
-    case "Unconfined":
-      return { kind: "unconfined" };
-    default:
-      return byDefault ? { kind: "runtimeDefault" } : { kind: "unconfined" };
-  }
 }
 
 const MASKED_PATHS = [

@@ -1,5 +1,6 @@
 /** A static pod must run without an API server: what it may not name, and how that is called. */
-import type { Container, Pod, PodSpec, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
+import type { Pod, PodSpec, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
+import { everyContainer } from "./every-container.ts";
 
 /** The kind of API object the pod refers to, as upstream names it; undefined when it refers to none. */
 export function apiReferenceOf({ spec }: Pod): string | undefined {
@@ -17,16 +18,10 @@ export function apiReferenceOf({ spec }: Pod): string | undefined {
 
 const isNamed = (name: string | undefined) => name !== undefined && name !== "";
 
-const containersOf = (spec: PodSpec): readonly Container[] => [
-  ...(spec.initContainers ?? []),
-  ...(spec.containers ?? []),
-  ...(spec.ephemeralContainers ?? []),
-];
-
 function secretNames(spec: PodSpec): readonly (string | undefined)[] {
   return [
     ...(spec.imagePullSecrets ?? []).map(({ name }) => name),
-    ...containersOf(spec).flatMap(({ env = [], envFrom = [] }) => [
+    ...everyContainer(spec).flatMap(({ env = [], envFrom = [] }) => [
       ...envFrom.map(({ secretRef }) => secretRef?.name),
       ...env.map(({ valueFrom }) => valueFrom?.secretKeyRef?.name),
     ]),
@@ -48,7 +43,7 @@ function secretNames(spec: PodSpec): readonly (string | undefined)[] {
 
 function configMapNames(spec: PodSpec): readonly (string | undefined)[] {
   return [
-    ...containersOf(spec).flatMap(({ env = [], envFrom = [] }) => [
+    ...everyContainer(spec).flatMap(({ env = [], envFrom = [] }) => [
       ...envFrom.map(({ configMapRef }) => configMapRef?.name),
       ...env.map(({ valueFrom }) => valueFrom?.configMapKeyRef?.name),
     ]),

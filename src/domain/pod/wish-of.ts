@@ -28,9 +28,10 @@ export function wishOf({ admitted, sourcesReady, wasWanted, mustWait, wallMs }: 
       why: { kind: "failed", ...verdict.rejection, message: `Pod was rejected: ${verdict.rejection.message}` },
     };
   }
+  if (admitted.ends !== undefined) return { kind: "end", why: { kind: "failed", ...admitted.ends } };
   if (pod.metadata?.deletionTimestamp !== undefined) return { kind: "end", why: { kind: "deleted" } };
   // Its end was published in an earlier life of ours: it is not run again.
   if (isTerminal(pod.status?.phase) && !admitted.isStatic) return { kind: "end", why: { kind: "completed" } };
   if (deadlineLeftMs(admitted, wallMs) === 0) return { kind: "end", why: { kind: "failed", ...DEADLINE_EXCEEDED } };
-  return mustWait ? undefined : { kind: "run" };
+  return mustWait || verdict.kind === "deferred" ? undefined : { kind: "run" };
 }

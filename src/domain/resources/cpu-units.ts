@@ -24,3 +24,14 @@ export function weightOf(shares: number): number {
   if (shares >= SHARES_MAX) return Number(WEIGHT_MAX);
   return Number(1n + (BigInt(Math.max(shares, SHARES_MIN) - SHARES_MIN) * (WEIGHT_MAX - 1n)) / 262_142n);
 }
+
+/** What a weight stands for; several numbers of shares have the same. */
+export const sharesOfWeight = (weight: number): number => Number(((BigInt(weight) - 1n) * 262_142n) / 9999n) + 2;
+
+/** Rounded up, so that what `sharesOf` made of it comes back. */
+export const milliOfShares = (shares: number): bigint =>
+  shares < SHARES_MIN ? 0n : (BigInt(shares) * 1000n + 1023n) / 1024n;
+
+/** 0: no limit. */
+export const milliOfQuota = (quotaUs: number, periodUs: number): bigint =>
+  quotaUs < 0 || periodUs <= 0 ? 0n : (BigInt(quotaUs) * 1000n) / BigInt(periodUs);

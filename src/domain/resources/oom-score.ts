@@ -1,8 +1,9 @@
 /** Who is killed first when the machine runs out of memory: the score the kernel adds to that of a container's processes. */
 import type { Container, Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { quantityValue } from "../../base/quantity.ts";
+import { isSidecar } from "../pod/every-container.ts";
 import { isNodeCriticalPod } from "../pod/pod-identity.ts";
-import { containerRequests, hasPodLevelRequests, isSidecar, specOf } from "./pod-resources.ts";
+import { containerRequests, hasPodLevelRequests, specOf } from "./pod-resources.ts";
 import { podQosClass } from "./qos-class.ts";
 import { parseResourceList } from "./resource-list.ts";
 

@@ -56,3 +56,29 @@ void test("[14.6] its sandbox is told the sum, and no overhead", () => {
   const { overhead, resources } = plan.sandboxResources(pod);
   assert.deepEqual([overhead, resources.memoryLimitBytes, resources.cpuShares], [{}, 67_108_864n, 512]);
 });
+
+void test("[25.10] huge pages that a container is limited to are told to the runtime and to its pod's group", () => {
+  const amounts = { "hugepages-2Mi": "6Mi", memory: "64Mi", cpu: "1" };
+  const huge: Pod = {
+    metadata: { uid: "u-2" },
+    spec: { containers: [{ name: "app", resources: { requests: amounts, limits: amounts } }, { name: "other" }] },
+  };
+  assert.deepEqual(plan.containerResources(huge, "app").hugepageLimits, [{ pageSize: "2MB", limitBytes: 6_291_456n }]);
+  assert.deepEqual(plan.containerResources(huge, "other").hugepageLimits, [{ pageSize: "2MB", limitBytes: 0n }]);
+  assert.deepEqual(plan.podCgroup(huge).values.hugepageLimitBytes, new Map([["2MB", 6_291_456n]]));
+});
+
+void test("[7.29] on cgroup v2 a container that takes too much memory dies whole, unless the operator wants single processes to", () => {
+  assert.equal(plan.containerResources(pod, "app").unified?.["memory.oom.group"], "1");
+  const single = podResourcePlan({
+    cgroupVersion: 2,
+    cpuCfsQuota: true,
+    cpuCfsQuotaPeriodUs: 100_000,
+    podPidsLimit: 100n,
+    memoryCapacityBytes: 4n * 2n ** 30n,
+    hugepageSizes: [],
+    singleProcessOomKill: true,
+    swapLimits: true,
+  });
+  assert.equal(single.containerResources(pod, "app").unified?.["memory.oom.group"], undefined);
+});

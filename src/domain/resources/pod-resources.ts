@@ -5,8 +5,9 @@
  * that is always restarted) stays, so it adds to the containers and to every init container after it. Values given for the pod as
  * a whole stand instead of the sum, and the overhead of its runtime comes on top.
  */
-import type { Container, Pod, PodSpec, ResourceRequirements } from "../../api/gen/core-v1.ts";
+import type { Pod, PodSpec, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { addQuantities } from "../../base/quantity.ts";
+import { isSidecar } from "../pod/every-container.ts";
 import {
   addLists,
   HUGEPAGES_PREFIX,
@@ -21,8 +22,6 @@ type Kind = "requests" | "limits";
 
 /** A pod without a spec asks for nothing. */
 export const specOf = (pod: Pod): PodSpec => pod.spec ?? { containers: [] };
-
-export const isSidecar = (container: Container) => container.restartPolicy === "Always";
 
 /** The names that may be given for a pod as a whole. */
 const isPodLevelName = (name: string) => name === "cpu" || name === "memory" || name.startsWith(HUGEPAGES_PREFIX);

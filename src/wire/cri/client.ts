@@ -2,7 +2,9 @@
 import type { Clock } from "../../ports/clock.ts";
 import type { Images } from "../../ports/images.ts";
 import type { Runtime } from "../../ports/runtime.ts";
+import type { Tracer } from "../../ports/tracer.ts";
 import { openGrpcChannel } from "../grpc/grpc-channel.ts";
+import { tracedChannel } from "../grpc/traced-channel.ts";
 import type { Caller } from "./caller.ts";
 import { containerEvents } from "./container-events.ts";
 import { runtimeContainers } from "./containers.ts";
@@ -26,6 +28,8 @@ export interface CriOptions {
   readonly streamLists?: boolean;
   /** How many container events may wait for their reader. */
   readonly eventsMax?: number;
+  /** Undefined: no call is traced. */
+  readonly tracer?: Tracer;
   /** Told of every item that is left out because it cannot be true. */
   readonly onMalformed: (detail: string) => void;
 }
@@ -37,12 +41,15 @@ export interface CriClient {
   close(): void;
 }
 
-const open = (endpoint: string) => openGrpcChannel({ endpoint, messageBytesMax: MESSAGE_BYTES_MAX });
+function open(endpoint: string, tracer: Tracer | undefined) {
+  const channel = openGrpcChannel({ endpoint, messageBytesMax: MESSAGE_BYTES_MAX });
+  return tracer === undefined ? channel : tracedChannel(channel, tracer, endpoint.replace(/^unix:(\/\/)?/, ""));
+}
 
 export function connectCri(options: CriOptions, clock: Clock): CriClient {
   const { endpoint, imageEndpoint = endpoint, requestLimitMs = 120_000, streamLists = false, onMalformed } = options;
-  const channel = open(endpoint);
-  const imageChannel = imageEndpoint === endpoint ? channel : open(imageEndpoint);
+  const channel = open(endpoint, options.tracer);
+  const imageChannel = imageEndpoint === endpoint ? channel : open(imageEndpoint, options.tracer);
   const caller: Caller = { channel, clock, requestLimitMs, streamLists, unaryOnly: new Set(), onMalformed };
   return {
     runtime: {

@@ -74,7 +74,5 @@ export function imageStore(caller: Caller): Images {
 const reference = ({ imageRef }: { readonly imageRef: string }) => nonEmpty(imageRef, "the pulled image's reference");
 
 /** A registry or runtime may quote what it was sent. */
-function redacted(error: RuntimeError, credentials: RegistryCredentials | undefined): RuntimeError {
-  const detail = error.message.slice(error.operation.length + 2);
-  return new RuntimeError(error.operation, error.code, withoutSecrets(detail, credentials));
-}
+const redacted = ({ operation, code, detail }: RuntimeError, credentials: RegistryCredentials | undefined) =>
+  new RuntimeError(operation, code, withoutSecrets(detail, credentials));

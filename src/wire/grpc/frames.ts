@@ -1,13 +1,13 @@
 /** gRPC's framing: a flag, a length of four bytes, a message. */
 import { RPC_CODE, RpcError } from "./rpc-channel.ts";
 
-const HEAD_BYTES = 5;
+export const FRAME_HEAD_BYTES = 5;
 
 export function frame(message: Uint8Array): Buffer {
-  const framed = Buffer.allocUnsafe(HEAD_BYTES + message.length);
+  const framed = Buffer.allocUnsafe(FRAME_HEAD_BYTES + message.length);
   framed[0] = 0;
   framed.writeUInt32BE(message.length, 1);
-  framed.set(message, HEAD_BYTES);
+  framed.set(message, FRAME_HEAD_BYTES);
   return framed;
 }
 
@@ -28,18 +28,18 @@ export class FrameReader {
     const messages: Buffer[] = [];
     for (;;) {
       const length = this.#nextLength();
-      if (length === undefined || this.#bytes < HEAD_BYTES + length) return messages;
+      if (length === undefined || this.#bytes < FRAME_HEAD_BYTES + length) return messages;
       const whole = this.#joined();
-      messages.push(whole.subarray(HEAD_BYTES, HEAD_BYTES + length));
-      this.#chunks = [whole.subarray(HEAD_BYTES + length)];
-      this.#bytes -= HEAD_BYTES + length;
+      messages.push(whole.subarray(FRAME_HEAD_BYTES, FRAME_HEAD_BYTES + length));
+      this.#chunks = [whole.subarray(FRAME_HEAD_BYTES + length)];
+      this.#bytes -= FRAME_HEAD_BYTES + length;
     }
   }
 
   #nextLength(): number | undefined {
-    if (this.#bytes < HEAD_BYTES) return undefined;
+    if (this.#bytes < FRAME_HEAD_BYTES) return undefined;
     const [first] = this.#chunks;
-    const head = first !== undefined && first.length >= HEAD_BYTES ? first : this.#joined();
+    const head = first !== undefined && first.length >= FRAME_HEAD_BYTES ? first : this.#joined();
     if (head[0] !== 0) throw new RpcError(RPC_CODE.internal, "the answer is compressed, which nobody asked for");
     const length = head.readUInt32BE(1);
     if (length <= this.#bytesMax) return length;

@@ -1,12 +1,12 @@
 /**
- * `RpcChannel` over HTTP/2 on a unix socket: calls with one request, and one answer or a stream of them. It is all of gRPC that a
+ * `RpcChannel` over HTTP/2 in plain text: calls with one request, and one answer or a stream of them. It is all of gRPC that a
  * kubelet's client side needs, at half the CPU of a general client (docs/decisions/0003).
  *
  * Deadlines are the caller's (a signal), not gRPC's. There is one connection, made by the first call that finds none: a unix socket
  * answers or refuses at once, so a call made while the other side is down fails at once with "unavailable", and the next one tries anew.
+ * Over a network a connection may hang: whoever calls there closes the channel after a call without an answer, and opens another.
  */
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
-import { connect as connectSocket } from "node:net";
 import {
   create,
   type DescMessage,
@@ -16,28 +16,29 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { CallEnd } from "./call-end.ts";
-import { FrameReader, frame } from "./frames.ts";
-import { RPC_CODE, type RpcChannel, RpcError } from "./rpc-channel.ts";
+import { connectAddress } from "./connect-address.ts";
+import { FRAME_HEAD_BYTES, FrameReader, frame } from "./frames.ts";
+import { authorityOf, type GrpcAddress, parseGrpcAddress } from "./grpc-address.ts";
+import { type CallNotes, RPC_CODE, type RpcChannel, RpcError } from "./rpc-channel.ts";
 
 export interface GrpcChannelOptions {
-  /** "unix:///path" */
+  /** "unix:///path", "host:port" */
   readonly endpoint: string;
   readonly messageBytesMax: number;
 }
 
 /** Above a few large messages at once; a session over it refuses new calls. */
 const SESSION_MEGABYTES_MAX = 256;
-const SCHEME = "unix:";
 
 export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOptions): RpcChannel {
-  if (!endpoint.startsWith(SCHEME)) throw new Error(`not the address of a unix socket: ${endpoint}`);
-  const path = endpoint.slice(SCHEME.length).replace(/^\/\/(?=\/)/, "");
+  const address = parseGrpcAddress(endpoint);
+  const authority = authorityOf(address);
   let session: ClientHttp2Session | undefined;
   let closed = false;
 
   const connected = (): ClientHttp2Session => {
     if (session !== undefined && !session.closed && !session.destroyed) return session;
-    session = openSession(path);
+    session = openSession(address);
     return session;
   };
 
@@ -46,28 +47,30 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
     method: DescMethod & { readonly input: I },
     request: MessageInitShape<I>,
     signal: AbortSignal,
+    notes: CallNotes | undefined,
   ): { readonly stream: ClientHttp2Stream; readonly end: CallEnd } => {
     signal.throwIfAborted();
     if (closed) throw new RpcError(RPC_CODE.unavailable, "the client is closed");
     const bytes = encode(method, request, messageBytesMax);
     const used = connected();
     const stream = used.request({
+      ...notes?.headers,
       ":method": "POST",
-      // grpc-go servers refuse odd authorities, such as a socket's path.
-      ":authority": "localhost",
+      ":authority": authority,
       ":path": `/${method.parent.typeName}/${method.name}`,
       "content-type": "application/grpc",
       te: "trailers",
     });
     const end = new CallEnd(stream, used, () => closed);
     stream.end(bytes);
+    notes?.onSent(bytes.length - FRAME_HEAD_BYTES);
     return { stream, end };
   };
 
   return {
-    unary: (method, request, signal) =>
+    unary: (method, request, signal, notes) =>
       new Promise((resolve, reject) => {
-        const { stream, end } = begin(method, request, signal);
+        const { stream, end } = begin(method, request, signal, notes);
         const reader = new FrameReader(messageBytesMax);
         const onAbort = () => {
           stream.close(constants.NGHTTP2_CANCEL);
@@ -77,7 +80,9 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
         const messages: Buffer[] = [];
         stream.on("data", (chunk: Buffer) => {
           try {
-            messages.push(...reader.read(chunk));
+            const whole = reader.read(chunk);
+            messages.push(...whole);
+            for (const message of whole) notes?.onReceived(message.length);
           } catch (error) {
             reject(error);
             stream.close(constants.NGHTTP2_CANCEL);
@@ -93,9 +98,13 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
         });
       }),
 
-    serverStream: (method, request, signal) => {
-      const { stream, end } = begin(method, request, signal);
-      return readStream(stream, end, new FrameReader(messageBytesMax), (message) => decode(method, message), signal);
+    serverStream: (method, request, signal, notes) => {
+      const { stream, end } = begin(method, request, signal, notes);
+      const read = (message: Buffer) => {
+        notes?.onReceived(message.length);
+        return decode(method, message);
+      };
+      return readStream(stream, end, new FrameReader(messageBytesMax), read, signal);
     },
 
     close: () => {
@@ -105,9 +114,9 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
   };
 }
 
-function openSession(path: string): ClientHttp2Session {
+function openSession(address: GrpcAddress): ClientHttp2Session {
   const session = connect("http://localhost", {
-    createConnection: () => connectSocket({ path }),
+    createConnection: () => connectAddress(address),
     maxSessionMemory: SESSION_MEGABYTES_MAX,
     settings: { enablePush: false },
   });

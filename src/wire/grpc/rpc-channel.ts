@@ -10,12 +10,22 @@ import type {
   MessageShape,
 } from "@bufbuild/protobuf";
 
+/** What goes along with a call, and who is told of its messages. */
+export interface CallNotes {
+  /** By names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Of each message that went out, or came in: its length, without its frame. */
+  onSent(bytes: number): void;
+  onReceived(bytes: number): void;
+}
+
 export interface RpcChannel {
   /** Rejects with an `RpcError`, or with the signal's reason as soon as it aborts; an abort cancels the call on the wire. */
   unary<I extends DescMessage, O extends DescMessage>(
     method: DescMethodUnary<I, O>,
     request: MessageInitShape<I>,
     signal: AbortSignal,
+    notes?: CallNotes,
   ): Promise<MessageShape<O>>;
   /**
    * The call is on its way when this returns. Messages are taken from the wire as they are read; leaving the loop cancels the
@@ -25,6 +35,7 @@ export interface RpcChannel {
     method: DescMethodServerStreaming<I, O>,
     request: MessageInitShape<I>,
     signal: AbortSignal,
+    notes?: CallNotes,
   ): AsyncIterable<MessageShape<O>>;
   /** Breaks what is under way and makes every later call fail. */
   close(): void;

@@ -11,6 +11,7 @@ import { HostFileError } from "../../ports/host-files.ts";
 import { errnoOf } from "./errno.ts";
 
 const CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const OVERWRITE = constants.O_WRONLY | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /** The same name each time: what a crash left is overwritten by the next try instead of adding up. */
 export const temporaryBeside = (path: string) => join(dirname(path), `.${basename(path)}.tmp`);
@@ -18,6 +19,8 @@ export const temporaryBeside = (path: string) => join(dirname(path), `.${basenam
 export class DurableWrites {
   /** By folder, for as long as nothing was made in it since it began. */
   readonly #syncs = new Map<string, Promise<void>>();
+  /** Files that were cut and not synced since. */
+  readonly #cut = new Set<string>();
   readonly #turns = new Map<string, Promise<void>>();
 
   /** An entry of this folder was made: the next durable write below it syncs it again. */
@@ -48,7 +51,7 @@ export class DurableWrites {
     });
   }
 
-  appendAt(path: string, offsetBytes: number, content: Uint8Array): Promise<void> {
+  appendAt(path: string, offsetBytes: number, content: Uint8Array, sync: "synced" | "unsynced"): Promise<void> {
     return this.inTurn(path, async () => {
       await using file = await open(path, constants.O_WRONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
       const { size } = await file.stat();
@@ -57,9 +60,27 @@ export class DurableWrites {
       }
       if (size > offsetBytes) await file.truncate(offsetBytes);
       await writeAll(file, content, offsetBytes);
+      if (sync === "unsynced") {
+        if (size > offsetBytes) this.#cut.add(path);
+        return;
+      }
       // A cut is not among the changes that fdatasync is sure to keep.
-      await (size > offsetBytes ? file.sync() : file.datasync());
+      await (size > offsetBytes || this.#cut.has(path) ? file.sync() : file.datasync());
+      this.#cut.delete(path);
       await this.#syncFoldersAbove(path);
+    });
+  }
+
+  /** Not durable; here because writes to one path go in turn. */
+  overwrite(path: string, content: Uint8Array, mode: number): Promise<void> {
+    return this.inTurn(path, async () => {
+      await using file = await open(path, OVERWRITE, mode);
+      if (!(await file.stat()).isFile()) throw new HostFileError("write", path, "other", "it is no regular file");
+      await file.chmod(mode); // The umask does not count, nor what the mode was.
+      // Cut after the writing: a reader never finds it empty.
+      await writeAll(file, content, 0);
+      await file.truncate(content.length);
+      this.changed(dirname(path));
     });
   }
 
@@ -109,7 +130,7 @@ async function writeNew(path: string, content: Uint8Array, mode: number): Promis
   await file.sync();
 }
 
-async function writeAll(file: FileHandle, content: Uint8Array, offsetBytes: number): Promise<void> {
+export async function writeAll(file: FileHandle, content: Uint8Array, offsetBytes: number): Promise<void> {
   for (let done = 0; done < content.length; ) {
     const { bytesWritten } = await file.write(content, done, content.length - done, offsetBytes + done);
     done += bytesWritten;

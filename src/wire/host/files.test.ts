@@ -1,6 +1,18 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -11,9 +23,27 @@ import { createHostFiles } from "./files.ts";
 const create = () => createHostFiles({ clock: hostClock, watchPauses: { watchedMs: 10_000, unwatchedMs: 20 } });
 const scratch = () => mkdtempSync(join(tmpdir(), "deckhand-files-"));
 
+/** Others may only give a file to themselves. */
+const asRoot = process.getuid?.() === 0;
+
 hostFilesContract("the host's files", async () => {
   const folder = scratch();
-  return { files: create(), folder, end: async () => rmSync(folder, { recursive: true }) };
+  const [uid, gid] = asRoot ? [1234, 5678] : [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  return { files: create(), folder, uid, gid, end: async () => rmSync(folder, { recursive: true }) };
+});
+
+void test("[27.1.14] a file filled anew keeps its inode, so that whoever has it open sees the new content", async () => {
+  const folder = scratch();
+  const [path, files] = [join(folder, "hosts"), create()];
+  await files.overwrite(path, Buffer.from("a long first content"), 0o644);
+  const before = statSync(path);
+  const reader = openSync(path, "r");
+  await files.overwrite(path, Buffer.from("short"), 0o644);
+  const seen = Buffer.alloc(100);
+  assert.equal(seen.subarray(0, readSync(reader, seen, 0, 100, 0)).toString(), "short");
+  closeSync(reader);
+  assert.deepEqual([statSync(path).ino, statSync(path).mode & 0o777], [before.ino, 0o644]);
+  rmSync(folder, { recursive: true });
 });
 
 void test("a tree hundreds of folders deep is removed with few open files", async () => {

@@ -7,6 +7,7 @@ import {
   chmod,
   constants,
   type FileHandle,
+  lchown,
   lstat,
   mkdir,
   open,
@@ -19,14 +20,16 @@ import {
 import { dirname, isAbsolute } from "node:path";
 import { assert } from "../../base/assert.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type FileFacts, HostFileError, type HostFiles } from "../../ports/host-files.ts";
-import { DurableWrites, temporaryBeside, unlinkIfThere } from "./durable-writes.ts";
+import { type FileFacts, HostFileError, type HostFiles, type NewFileFacts } from "../../ports/host-files.ts";
+import { DurableWrites, temporaryBeside, unlinkIfThere, writeAll } from "./durable-writes.ts";
 import { asHostFileErrors, errnoOf } from "./errno.ts";
-import { removeTree } from "./remove-tree.ts";
+import { MountPointInTree, removeTree } from "./remove-tree.ts";
 import { type WatchPauses, watchFolder } from "./watch-folder.ts";
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 const CREATE_NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+/** Node has no name for it: a handle on the place, which opens nothing. */
+const O_PATH = 0o10000000;
 const CHUNK_BYTES_MIN = 4096;
 
 export interface HostFilesOptions {
@@ -48,14 +51,23 @@ export function createHostFiles({
     readTail: (path, bytesMax) =>
       call("read", path, () => reading(path, (file, size) => readFrom(file, Math.max(0, size - bytesMax), bytesMax))),
     writeAtomically: (path, content, mode) => call("write", path, () => writes.replace(path, content, mode)),
-    appendAt: (path, offsetBytes, content) =>
-      call("append to", path, () => writes.appendAt(path, offsetBytes, content)),
+    appendAt: (path, offsetBytes, content, sync = "synced") =>
+      call("append to", path, () => writes.appendAt(path, offsetBytes, content, sync)),
+    overwrite: (path, content, mode) => call("write", path, () => writes.overwrite(path, content, mode)),
     makeFolder: (path, mode) => call("make folder", path, () => makeFolder(path, mode, writes)),
     makeFile: (path, mode) =>
       call("make file", path, async () => {
         await makeFile(path, mode);
         writes.changed(dirname(path));
       }),
+    writeNew: (path, content, facts) =>
+      call("write", path, async () => {
+        await writeNew(path, content, facts);
+        writes.changed(dirname(path));
+      }),
+    setOwner: (path, uid, gid) => call("set the owner of", path, () => lchown(path, uid, gid)),
+    setMode: (path, mode) => call("set the mode of", path, () => setMode(path, mode)),
+    rename: (from, to) => call("rename", from, () => renameTo(from, to, writes)),
     link: (target, path) => call("link", path, () => writes.inTurn(path, () => link(target, path))),
     readLink: (path) => call("read link", path, () => readlink(path)),
     removeFile: (path) => call("remove", path, () => unlinkIfThere(path)),
@@ -63,7 +75,10 @@ export function createHostFiles({
     removeTree: (path) =>
       call("remove", path, async () => {
         writes.forgetTree(path);
-        await removeTree(path);
+        await removeTree(path).catch((error: unknown) => {
+          if (!(error instanceof MountPointInTree)) throw error;
+          throw new HostFileError("remove", path, "notPermitted", error.message, { cause: error });
+        });
       }),
     watch: (path, signal) => watchFolder(path, { clock, pauses: watchPauses, signal }),
   };
@@ -81,6 +96,8 @@ async function facts(path: string): Promise<FileFacts | undefined> {
       kind: kindOf(found),
       sizeBytes: Number(found.size),
       mode: Number(found.mode) & 0o7777,
+      uid: Number(found.uid),
+      gid: Number(found.gid),
       modifiedWallNs: found.mtimeNs,
     };
   } catch (error) {
@@ -140,6 +157,36 @@ async function makeFolder(path: string, mode: number, writes: DurableWrites): Pr
 async function makeFile(path: string, mode: number): Promise<void> {
   await using file = await open(path, CREATE_NEW, mode);
   await file.chmod(mode);
+}
+
+async function writeNew(path: string, content: Uint8Array, { mode, uid = -1, gid = -1 }: NewFileFacts): Promise<void> {
+  await using file = await open(path, CREATE_NEW, mode);
+  try {
+    await writeAll(file, content, 0);
+    if (uid !== -1 || gid !== -1) await file.chown(uid, gid);
+    await file.chmod(mode); // The umask does not count, and a change of owner takes bits away.
+  } catch (error) {
+    // The first failure is the one to tell.
+    await unlinkIfThere(path).catch(() => {});
+    throw error;
+  }
+}
+
+/** chmod follows a link, and there may be one from one moment to the next: so the place is held first. */
+async function setMode(path: string, mode: number): Promise<void> {
+  await using place = await open(path, O_PATH | constants.O_NOFOLLOW);
+  if ((await place.stat()).isSymbolicLink()) {
+    throw new HostFileError("set the mode of", path, "notPermitted", "it is a link");
+  }
+  await chmod(`/proc/self/fd/${place.fd}`, mode);
+}
+
+async function renameTo(from: string, to: string, writes: DurableWrites): Promise<void> {
+  await rename(from, to);
+  for (const path of [from, to]) {
+    writes.forgetTree(path);
+    writes.changed(dirname(path));
+  }
 }
 
 async function link(target: string, path: string): Promise<void> {

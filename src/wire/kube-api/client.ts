@@ -7,21 +7,26 @@
  */
 
 import { assert } from "../../base/assert.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
+import { noTracer, type Tracer } from "../../ports/tracer.ts";
 import { type Connection, type Credentials, secureContextOf } from "./connection.ts";
-import { authenticatorFor } from "./credentials.ts";
+import { type Authenticator, authenticatorFor } from "./credentials.ts";
 import { ClosedError, Requester } from "./requester.ts";
 import { SessionPool } from "./session-pool.ts";
 import { apiServerOver, type WatchSeconds } from "./verbs.ts";
+import { WatchEnded } from "./watch.ts";
 
 export interface KubeApiOptions {
   readonly connection: Connection;
   readonly clock: Clock;
   readonly random: Random;
   readonly userAgent?: string;
+  /** Undefined: no request is traced. */
+  readonly tracer?: Tracer;
   /** How long a call may take, its turns in the rate limit and its retries included. For a watch: until it is open. */
   readonly requestLimitMs?: number;
   readonly requestsPerSecond?: number;
@@ -39,6 +44,8 @@ export interface KubeApiOptions {
 export interface KubeApi extends ApiServer {
   /** From now on. Watches and requests that are open finish as they began. */
   replaceCredentials(credentials: Credentials): void;
+  /** Open watches end as they do when the server has had enough of them; who reads them opens others, as whoever we are by then. */
+  endWatches(): void;
   /** Rejects what is under way and resolves when every connection is gone. */
   close(): Promise<void>;
   readonly sessionsOpen: number;
@@ -50,7 +57,15 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
   const url = new URL(connection.url);
   assert(url.protocol === "https:", `the API server is spoken to over https only, not ${connection.url}`);
   let credentials = connection.credentials;
-  let authenticator = authenticatorFor(credentials, clock);
+  const authenticator = new LatestCell(authenticatorFor(credentials, clock));
+  const known = async (signal: AbortSignal): Promise<Authenticator> => {
+    for (;;) {
+      const { value, version } = authenticator;
+      if (value !== undefined) return value;
+      await authenticator.changed(version, signal);
+    }
+  };
+  let watching = new AbortController();
   const closing = new AbortController();
   const pool = new SessionPool({
     url: url.origin,
@@ -66,22 +81,29 @@ export function createKubeApi(options: KubeApiOptions): KubeApi {
     random,
     pool,
     bucket: new TokenBucket(clock, { perSecond: options.requestsPerSecond ?? 50, burst: options.burst ?? 100 }),
-    authenticator: () => authenticator,
+    authenticator: known,
     userAgent: options.userAgent ?? "deckhand",
+    tracer: options.tracer ?? noTracer,
+    origin: url.origin,
     limitMs: options.requestLimitMs ?? 30_000,
     retriesMax: options.retriesMax ?? 3,
     closing: closing.signal,
   });
   const watchSeconds = options.watchSeconds ?? { min: 300, max: 600 };
   return {
-    ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random, watchSeconds),
+    ...apiServerOver(requester, url.pathname.replace(/\/$/, ""), random, watchSeconds, () => watching.signal),
     replaceCredentials(next) {
       // What can be refused comes first, so that a broken key leaves everything as it was.
       if (!sameOnTheConnection(credentials, next)) {
         pool.replace(secureContextOf({ ca: connection.ca, credentials: next }));
       }
       credentials = next;
-      authenticator = authenticatorFor(next, clock);
+      authenticator.set(authenticatorFor(next, clock));
+    },
+    endWatches() {
+      const ended = watching;
+      watching = new AbortController();
+      ended.abort(new WatchEnded());
     },
     renewConnections: () => pool.renew(),
     async close() {

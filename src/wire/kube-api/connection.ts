@@ -16,7 +16,9 @@ export type Credentials =
   /** Read again when it changes: tokens of this kind live for an hour. */
   | { readonly kind: "tokenFile"; readonly path: string }
   | { readonly kind: "token"; readonly token: string }
-  | { readonly kind: "anonymous" };
+  | { readonly kind: "anonymous" }
+  /** Ours are yet to come: what is asked waits for them, for as long as it may take at all. */
+  | { readonly kind: "awaited" };
 
 /** Made once per set of credentials, since parsing a CA bundle for every connection is dear. */
 export function secureContextOf({ ca, credentials }: Pick<Connection, "ca" | "credentials">): SecureContext {

@@ -6,13 +6,16 @@ import { type TestContext, test } from "node:test";
 import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { authenticatorFor } from "./credentials.ts";
 
+const ofFile = (path: string, clock: VirtualClock) =>
+  authenticatorFor({ kind: "tokenFile", path }, clock) ?? assert.fail("a file's token is not waited for");
+
 async function tokenFile(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), "deckhand-token-"));
   t.after(() => rm(folder, { recursive: true }));
   const path = join(folder, "token");
   await writeFile(path, "one\n");
   const clock = new VirtualClock();
-  return { path, clock, authenticator: authenticatorFor({ kind: "tokenFile", path }, clock) };
+  return { path, clock, authenticator: ofFile(path, clock) };
 }
 
 void test("a replaced token file is read within a second", async (t) => {
@@ -52,7 +55,7 @@ void test("a file that is missing for a moment does not stop us; refused by the 
 void test("an empty or missing token file is an error from the start", async (t) => {
   const { path, clock } = await tokenFile(t);
   await writeFile(path, "\n");
-  await assert.rejects(authenticatorFor({ kind: "tokenFile", path }, clock).authorization(), /is empty/);
+  await assert.rejects(ofFile(path, clock).authorization(), /is empty/);
   await rm(path);
-  await assert.rejects(authenticatorFor({ kind: "tokenFile", path }, clock).authorization(), { code: "ENOENT" });
+  await assert.rejects(ofFile(path, clock).authorization(), { code: "ENOENT" });
 });

@@ -16,7 +16,8 @@ export interface Authenticator {
   renew(): Promise<boolean>;
 }
 
-export function authenticatorFor(credentials: Credentials, clock: Clock): Authenticator {
+/** Undefined while the credentials are yet to come. */
+export function authenticatorFor(credentials: Credentials, clock: Clock): Authenticator | undefined {
   switch (credentials.kind) {
     case "tokenFile":
       return new TokenFile(credentials.path, clock);
@@ -24,6 +25,8 @@ export function authenticatorFor(credentials: Credentials, clock: Clock): Authen
       const header = `Bearer ${credentials.token}`;
       return { authorization: () => Promise.resolve(header), renew: () => Promise.resolve(false) };
     }
+    case "awaited":
+      return undefined;
     case "certificate":
     case "anonymous":
       return { authorization: () => Promise.resolve(undefined), renew: () => Promise.resolve(false) };

@@ -13,9 +13,11 @@ import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
+import type { Tracer } from "../../ports/tracer.ts";
 import { decodeBody, refusal } from "./answers.ts";
 import type { Authenticator } from "./credentials.ts";
 import { Exchange, type ResponseHead } from "./exchange.ts";
+import { inRequestSpan } from "./request-span.ts";
 import { retryWaitMs, UnseenRequestError } from "./retry.ts";
 import type { Session } from "./session.ts";
 import type { SessionPool } from "./session-pool.ts";
@@ -35,8 +37,12 @@ export interface RequesterOptions {
   readonly random: Random;
   readonly pool: SessionPool;
   readonly bucket: TokenBucket;
-  readonly authenticator: () => Authenticator;
+  /** Waits where there are no credentials yet. */
+  readonly authenticator: (signal: AbortSignal) => Promise<Authenticator>;
   readonly userAgent: string;
+  readonly tracer: Tracer;
+  /** What traces call the server. */
+  readonly origin: string;
   readonly limitMs: number;
   readonly retriesMax: number;
   /** Aborts with a `ClosedError` when the client is closed. */
@@ -110,7 +116,7 @@ export class Requester {
         if (signal.aborted) throw error;
         if (error instanceof ApiError && error.status === 401 && !renewed) {
           renewed = true;
-          if (await this.#renewed(authenticator(), error)) continue;
+          if (await this.#renewed(await authenticator(signal), error)) continue;
         }
         const waitMs = retryWaitMs(error, random.fraction());
         if (waitMs === undefined || retries >= retriesMax) throw error;
@@ -130,17 +136,32 @@ export class Requester {
   }
 
   async #attempt<T>(request: ApiRequest, read: Read<T>, progress: Progress, signal: AbortSignal): Promise<T> {
-    const { clock, pool, bucket } = this.#options;
+    const { bucket, tracer, origin } = this.#options;
     await bucket.take(signal);
+    return inRequestSpan(tracer, { ...request, origin }, (headers, answered) =>
+      this.#exchange(request, read, progress, signal, headers, answered),
+    );
+  }
+
+  async #exchange<T>(
+    request: ApiRequest,
+    read: Read<T>,
+    progress: Progress,
+    signal: AbortSignal,
+    traced: Readonly<Record<string, string>>,
+    answered: (status: number) => void,
+  ): Promise<T> {
+    const { clock, pool } = this.#options;
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const open = await this.#unsent(request, signal, async () =>
-      pool.open(await this.#headers(request, signal), body === undefined, signal),
+      pool.open({ ...traced, ...(await this.#headers(request, signal)) }, body === undefined, signal),
     );
     progress.session = open.session;
     progress.unanswered = true;
     const exchange = new Exchange(request.operation, open, body);
     try {
       const head = await exchange.head(signal);
+      answered(head.status);
       if (head.status < 300) return await read(exchange, head, signal);
       const answer = await exchange.body(signal);
       progress.unanswered = false;
@@ -164,7 +185,8 @@ export class Requester {
   }
 
   async #headers(request: ApiRequest, signal: AbortSignal): Promise<OutgoingHttpHeaders> {
-    const authorization = await unlessAborted(this.#options.authenticator().authorization(), signal);
+    const authenticator = await this.#options.authenticator(signal);
+    const authorization = await unlessAborted(authenticator.authorization(), signal);
     return {
       ":method": request.method,
       ":path": request.path,

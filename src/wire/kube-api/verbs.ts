@@ -1,6 +1,7 @@
 /** The verbs of the ApiServer port as HTTP requests. */
 import type { ApiObject, Resource } from "../../api/resource.ts";
 import { assert } from "../../base/assert.ts";
+import { linkSignals } from "../../concurrency/link-signals.ts";
 import type {
   ApiServer,
   DeleteOptions,
@@ -17,7 +18,7 @@ import type { Random } from "../../ports/random.ts";
 import { parseJson } from "./answers.ts";
 import { collectionPath, listQuery, objectPath, operationName, watchQuery } from "./paths.ts";
 import type { ApiRequest, Requester } from "./requester.ts";
-import { readWatch } from "./watch.ts";
+import { readWatch, untilEnded } from "./watch.ts";
 
 const JSON_TYPE = "application/json";
 const PATCH_TYPES = {
@@ -41,6 +42,8 @@ export function apiServerOver(
   root: string,
   random: Random,
   watchSeconds: WatchSeconds,
+  /** Aborts with a `WatchEnded` when those that are open now are to end. */
+  watching: () => AbortSignal,
 ): Omit<ApiServer, "renewConnections"> {
   const call = async <T>(request: ApiRequest, signal: AbortSignal): Promise<T> => {
     const body = await requester.send({ ...request, path: root + request.path }, signal);
@@ -72,8 +75,9 @@ export function apiServerOver(
     ): AsyncGenerator<WatchEvent<T>, void, undefined> {
       const spread = Math.floor(random.fraction() * (watchSeconds.max - watchSeconds.min + 1));
       const request = watchRequest(resource, selection, start, watchSeconds.min + spread);
+      using open = linkSignals(signal, watching());
       const exchange = await requester.open({ ...request, path: root + request.path }, signal);
-      yield* readWatch<T>(request.operation, exchange, signal);
+      yield* untilEnded(request.operation, start, readWatch<T>(request.operation, exchange, open.signal), signal);
     },
 
     create: async (resource, object, signal) => call(createRequest(resource, object), signal),

@@ -4,7 +4,7 @@
  */
 import type { ApiObject } from "../../api/resource.ts";
 import { ApiUnreachableError } from "../../ports/api-error.ts";
-import type { WatchEvent } from "../../ports/api-server.ts";
+import type { WatchEvent, WatchStart } from "../../ports/api-server.ts";
 import { eventError, parseJson } from "./answers.ts";
 import type { Exchange } from "./exchange.ts";
 import { LineSplitter } from "./line-splitter.ts";
@@ -41,6 +41,31 @@ export async function* readWatch<T extends ApiObject>(
     if (splitter.pendingBytes > 0) throw new ApiUnreachableError(operation, "the watch ended inside an event", true);
   } finally {
     exchange.cancel();
+  }
+}
+
+/** We end it ourselves, for who reads it to open another. */
+export class WatchEnded extends Error {
+  override readonly name = "WatchEnded";
+}
+
+/** A watch that we end ourselves ends as one that the server ends, but where it has not said yet all there is. */
+export async function* untilEnded<T>(
+  operation: string,
+  start: WatchStart,
+  events: AsyncIterable<WatchEvent<T>>,
+  signal: AbortSignal,
+): AsyncGenerator<WatchEvent<T>, void, undefined> {
+  let isWhole = start.kind === "after";
+  try {
+    for await (const event of events) {
+      if (event.kind === "bookmark") isWhole ||= event.initialEventsEnd;
+      yield event;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof WatchEnded)) throw error;
+    if (!isWhole) throw new ApiUnreachableError(operation, "ended for a new connection", true, { cause: error });
   }
 }
 

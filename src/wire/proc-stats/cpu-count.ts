@@ -1,6 +1,6 @@
 /**
- * Logical CPUs that are online and have a place in the topology, of the NUMA nodes where there are some. The machine's, not those this process
- * may use. A large machine has hundreds of files about them, which are read again only when the list of those online has changed.
+ * Logical CPUs that are online and have a place in the topology, of the NUMA nodes where there are some, and the cores and sockets they are of. The
+ * machine's, not those this process may use. A large machine has hundreds of files about them, which are read again only when the list of those online has changed.
  */
 import type { KernelFiles } from "./kernel-files.ts";
 
@@ -8,40 +8,52 @@ const CPUS = "/sys/devices/system/cpu";
 const NODES = "/sys/devices/system/node";
 const CPU_NAME = /^cpu\d+$/;
 
+export interface Cpus {
+  readonly count: number;
+  readonly cores: number;
+  readonly sockets: number;
+}
+
 export class CpuCount {
   readonly #files: KernelFiles;
-  #last: { readonly online: string; readonly count: number } | undefined;
+  #last: { readonly online: string; readonly cpus: Cpus } | undefined;
 
   constructor(files: KernelFiles) {
     this.#files = files;
   }
 
-  async read(): Promise<number> {
+  async read(): Promise<Cpus> {
     const online = await this.#files.readFirst(`${CPUS}/online`);
-    if (online !== undefined && online === this.#last?.online) return this.#last.count;
-    const count = await countCpus(this.#files, online === undefined ? undefined : parseRanges(online));
-    this.#last = online === undefined ? undefined : { online, count };
-    return count;
+    if (online !== undefined && online === this.#last?.online) return this.#last.cpus;
+    const cpus = await countCpus(this.#files, online === undefined ? undefined : parseRanges(online));
+    this.#last = online === undefined ? undefined : { online, cpus };
+    return cpus;
   }
 }
 
 /** Without a list of those online the kernel has no hotplug, and all are. */
-async function countCpus(files: KernelFiles, online: ReadonlySet<number> | undefined): Promise<number> {
+async function countCpus(files: KernelFiles, online: ReadonlySet<number> | undefined): Promise<Cpus> {
   const nodes = await files.list(NODES, /^node\d+$/);
   const folders = nodes.length > 0 ? nodes.map((node) => `${NODES}/${node}`) : [CPUS];
+  const [cores, sockets] = [new Set<string>(), new Set<string>()];
   let [placed, packaged, all] = [0, 0, 0];
   for (const folder of folders) {
     for (const name of await files.list(folder, CPU_NAME)) {
       const topology = `${folder}/${name}/topology`;
-      const hasPackage = (await files.readFirst(`${topology}/physical_package_id`)) !== undefined;
-      const hasCore = (await files.readFirst(`${topology}/core_id`)) !== undefined;
+      const socket = await files.readFirst(`${topology}/physical_package_id`);
+      const core = await files.readFirst(`${topology}/core_id`);
       all += 1;
-      if (hasPackage) packaged += 1;
-      if (hasPackage && hasCore && (online?.has(Number(name.slice(3))) ?? true)) placed += 1;
+      if (socket === undefined) continue;
+      packaged += 1;
+      if (core === undefined || !(online?.has(Number(name.slice(3))) ?? true)) continue;
+      placed += 1;
+      cores.add(`${socket} ${core}`);
+      sockets.add(socket);
     }
   }
   // A machine that tells neither nodes nor packages has as many as it shows.
-  return nodes.length === 0 && packaged === 0 ? all : placed;
+  const count = nodes.length === 0 && packaged === 0 ? all : placed;
+  return { count, cores: cores.size, sockets: sockets.size };
 }
 
 /** "0-3,5" */

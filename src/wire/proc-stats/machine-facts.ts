@@ -3,13 +3,17 @@ import type { MachineFacts } from "../../ports/machine.ts";
 import type { CpuCount } from "./cpu-count.ts";
 import { type KernelFiles, requiredNumberOf } from "./kernel-files.ts";
 
+const CPUS = "/sys/devices/system/cpu";
 const HUGEPAGES = "/sys/kernel/mm/hugepages";
 
 export async function readMachineFacts(files: KernelFiles, cpus: CpuCount): Promise<MachineFacts> {
   const meminfo = await files.read("/proc/meminfo");
+  const { count, cores, sockets } = await cpus.read();
   const kib = (key: string) => requiredNumberOf(meminfo, key, "/proc/meminfo") * 1024n;
   return {
-    cpus: await cpus.read(),
+    cpus: count,
+    physicalCores: cores,
+    sockets,
     memoryBytes: kib("MemTotal"),
     swapBytes: kib("SwapTotal"),
     hugepages: await readHugepages(files),
@@ -20,6 +24,8 @@ export async function readMachineFacts(files: KernelFiles, cpus: CpuCount): Prom
     osImage: await readOsImage(files),
     hostname: (await files.read("/proc/sys/kernel/hostname")).trim(),
     pidsMax: await readPidsMax(files),
+    selinux: await isSelinuxOn(files),
+    apparmor: await isApparmorOn(files),
   };
 }
 
@@ -46,6 +52,41 @@ async function readOsImage(files: KernelFiles): Promise<string> {
   if (release === undefined) return "Unknown";
   const name = /PRETTY_NAME=(.*)/.exec(release)?.[1];
   return name === undefined ? "Linux" : name.replace(/^"+|"+$/g, "");
+}
+
+/** Its file system is mounted, and a policy is loaded: without one every process is labelled as the kernel is. */
+async function isSelinuxOn(files: KernelFiles): Promise<boolean> {
+  if ((await files.readFirst("/sys/fs/selinux/enforce")) === undefined) return false;
+  const label = await files.readFirst("/proc/self/attr/current");
+  return label?.replaceAll("\0", "") !== "kernel";
+}
+
+async function isApparmorOn(files: KernelFiles): Promise<boolean> {
+  const isThere = (await files.list("/sys/kernel/security", /^apparmor$/)).length > 0;
+  return isThere && (await files.readFirst("/sys/module/apparmor/parameters/enabled")) === "Y";
+}
+
+/** Of the CPUs that the machine may have; of those it has where it does not tell. */
+export async function readThermalPaths(files: KernelFiles, cpus: CpuCount): Promise<readonly string[]> {
+  const possible = await files.readFirst(`${CPUS}/possible`);
+  const ranges = (possible === undefined ? undefined : rangesIn(possible)) ?? [[0, (await cpus.read()).count - 1]];
+  const paths: string[] = [];
+  for (const [first, last] of ranges) {
+    for (let cpu = first; cpu <= last; cpu += 1) {
+      const names = await files.list(`${CPUS}/cpu${cpu}`, /^thermal_throttle$/);
+      paths.push(...names.map((name) => `${CPUS}/cpu${cpu}/${name}`));
+    }
+  }
+  return paths;
+}
+
+/** `0-3,8`; undefined where it is no such list. */
+function rangesIn(text: string): readonly (readonly [first: number, last: number])[] | undefined {
+  if (!/^\d+(-\d+)?(,\d+(-\d+)?)*$/.test(text)) return undefined;
+  return text.split(",").map((range) => {
+    const [first = 0, last = first] = range.split("-").map(Number);
+    return [first, last] as const;
+  });
 }
 
 async function readPidsMax(files: KernelFiles): Promise<number> {

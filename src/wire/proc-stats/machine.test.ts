@@ -58,6 +58,15 @@ void test("[3.6] memory and swap are in bytes, and of two limits of process numb
   );
 });
 
+void test("files are labelled where SELinux is mounted and has a policy", async () => {
+  const mounted = { ...small, "/sys/fs/selinux/enforce": "1" };
+  const label = (text: string) => ({ "/proc/self/attr/current": text });
+  const isOn = async (files: Readonly<Record<string, string>>) => (await tree(files).facts()).selinux;
+  assert.equal(await isOn({ ...small, ...label("unconfined\n") }), false);
+  assert.equal(await isOn({ ...mounted, ...label("kernel\0") }), false);
+  assert.equal(await isOn({ ...mounted, ...label("system_u:system_r:kubelet_t:s0\0") }), true);
+});
+
 function cpuTree(folder: string, numbers: readonly number[], withPlace = true): Record<string, string> {
   return Object.fromEntries(
     numbers.flatMap((number) =>

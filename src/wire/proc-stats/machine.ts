@@ -9,8 +9,9 @@ import type { FilesystemFacts, InterfaceAddress, Machine } from "../../ports/mac
 import { CpuCount } from "./cpu-count.ts";
 import { Interfaces } from "./interfaces.ts";
 import { KernelFiles, requiredNumberOf } from "./kernel-files.ts";
-import { readMachineFacts } from "./machine-facts.ts";
+import { readMachineFacts, readThermalPaths } from "./machine-facts.ts";
 import { findDefaultRouteAddress } from "./routes.ts";
+import { readSubordinateIds } from "./subordinate-ids.ts";
 
 const CGROUPS = "/sys/fs/cgroup";
 
@@ -27,6 +28,8 @@ export function createMachine({ root = "/", interfaces: ask }: MachineOptions = 
   const lookups = new Map<string, Promise<readonly string[]>>();
   return {
     facts: () => readMachineFacts(files, cpus),
+    subordinateIds: (user) => readSubordinateIds(files, user),
+    thermalPaths: () => readThermalPaths(files, cpus),
     memoryWorkingSetBytes: () => readWorkingSet(files),
     processCount: () => readProcessCount(files),
     filesystem,

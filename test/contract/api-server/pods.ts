@@ -1,7 +1,7 @@
 /** What the server does with pods, and only with pods: grace, generations, what of a status stays, how its lists are merged. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Pod } from "../../../src/api/gen/core-v1.ts";
+import type { ContainerState, Pod } from "../../../src/api/gen/core-v1.ts";
 import { nodes, pods } from "../../../src/api/resources.ts";
 import { isNotFound } from "../../../src/ports/api-error.ts";
 import { type ApiWorld, brief, forever, pod, take } from "./world.ts";
@@ -180,6 +180,18 @@ function statusCases(world: () => ApiWorld): void {
     await assert.rejects(patchStatus(both), { status: 422 });
     const podIPs = [...both.podIPs, { ip: "198.18.0.2", $patch: "delete" }];
     assert.deepEqual(addresses(await patchStatus({ ...both, podIPs })), ["198.18.0.3", ["198.18.0.3", "fd00::3"]]);
+  });
+
+  void test("a container that ended and is not run again stays ended", async () => {
+    const { patchStatus } = await boundPod(world(), { restartPolicy: "OnFailure" });
+    const told = (state: ContainerState) =>
+      patchStatus({
+        containerStatuses: [{ name: "main", image: "", imageID: "", ready: false, restartCount: 0, state }],
+      });
+    await told({ terminated: { exitCode: 1 } });
+    await told({ running: {} });
+    await told({ terminated: { exitCode: 0 } });
+    await assert.rejects(told({ running: {} }), { status: 422 });
   });
 
   void test("a list can be ordered replaced, and a node brings its status with it", async () => {

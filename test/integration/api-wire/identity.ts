@@ -9,7 +9,7 @@ import { inspect } from "node:util";
 import type { TokenRequest } from "../../../src/api/gen/authentication-v1.ts";
 import { configMaps, nodes, pods, secrets, serviceAccounts } from "../../../src/api/resources.ts";
 import { ApiUnreachableError } from "../../../src/ports/api-error.ts";
-import type { ApiServer } from "../../../src/ports/api-server.ts";
+import type { ApiServer, WatchStart } from "../../../src/ports/api-server.ts";
 import { waitUntil } from "../../cluster/wait.ts";
 import { configMap, pod, take } from "../../contract/api-server/world.ts";
 import { identityOf, newNamespace } from "../api-world.ts";
@@ -131,6 +131,8 @@ function nodeCases(cluster: ClusterOf): void {
   });
 }
 
+const isUnsent = (error: unknown) => error instanceof ApiUnreachableError && !error.mayHaveHappened;
+
 function swapCases(cluster: ClusterOf): void {
   void test("a certificate is swapped while a watch runs: it goes on, new calls are the new user's, the old connection drains", async (t) => {
     const admin = await clientFor(t, cluster());
@@ -154,6 +156,42 @@ function swapCases(cluster: ClusterOf): void {
     assert.equal(api.sessionsOpen, 2);
     stop.abort();
     await waitUntil("the old connection to end", 2000, () => Promise.resolve(api.sessionsOpen === 1));
+  });
+
+  void test("[2.2] watches that are told to end do so as the server ends them, and others go on over the new connection", async (t) => {
+    const admin = await clientFor(t, cluster());
+    const ns = await newNamespace(admin);
+    const api = await clientFor(t, cluster(), { credentials: await identityOf(cluster(), "gina", ["system:masters"]) });
+    const seen: string[] = [];
+    let version = "";
+    const watch = async (from: WatchStart) => {
+      for await (const event of api.watch(configMaps, { namespace: ns }, from, forever)) {
+        if (event.kind === "bookmark") version = event.resourceVersion;
+        else seen.push(event.object.metadata?.name ?? "");
+      }
+    };
+    const first = watch({ kind: "initialEvents" });
+    await waitUntil("the watch to be open", 5000, () => Promise.resolve(version !== ""));
+    api.replaceCredentials(await identityOf(cluster(), "hugo", ["system:masters"]));
+    api.endWatches();
+    await first;
+    await waitUntil("the old connection to end", 2000, () => Promise.resolve(api.sessionsOpen === 0));
+    const second = watch({ kind: "after", resourceVersion: version });
+    await admin.create(configMaps, configMap(ns, "after-the-end"), forever);
+    await waitUntil("the next watch to see it", 5000, () => Promise.resolve(seen.includes("after-the-end")));
+    api.endWatches();
+    await second;
+  });
+
+  void test("[2.1] what is asked before there are credentials waits for them, for as long as it may take at all", async (t) => {
+    const hasty = await clientFor(t, cluster(), { credentials: { kind: "awaited" }, requestLimitMs: 200 });
+    await assert.rejects(hasty.list(pods, {}, {}, forever), isUnsent);
+    const api = await clientFor(t, cluster(), { credentials: { kind: "awaited" } });
+    const answers = Promise.all([whoAmI(api), whoAmI(api)]);
+    await setTimeout(100);
+    assert.equal(api.sessionsOpen, 0, "nobody is asked as nobody");
+    api.replaceCredentials(await identityOf(cluster(), "ida", []));
+    assert.deepEqual(await answers, ["ida", "ida"]);
   });
 
   void test("calls under way during swaps all succeed", async (t) => {

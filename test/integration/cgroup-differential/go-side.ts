@@ -1,6 +1,7 @@
 /** What the Go kubelet did: the files of cgroups, and what it told the runtime, as containerd has recorded it. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { errorText } from "../../../src/base/error-text.ts";
 import type { ClusterNode } from "../../cluster/cluster.ts";
 import { command } from "../../cluster/command.ts";
 import { buildParts } from "../../cluster/parts.ts";
@@ -81,7 +82,9 @@ export async function criRecords(node: ClusterNode): Promise<readonly CriRecord[
     command(parts.path("ctr"), ["--address", node.containerdSocket, "--namespace", "k8s.io", "containers", ...args]);
   const records: CriRecord[] = [];
   for (const id of (await ctr("ls", "-q")).split("\n").filter((line) => line !== "")) {
-    const { Labels, Extensions } = JSON.parse(await ctr("info", id)) as ContainerdRecord;
+    const info = await ctr("info", id).catch(goneSince);
+    if (info === undefined) continue;
+    const { Labels, Extensions } = JSON.parse(info) as ContainerdRecord;
     const [extension] = Object.values(Extensions);
     const text = Buffer.from(extension?.value ?? "", "base64").toString();
     const { linux, annotations = {} } = (JSON.parse(text) as CriMetadata).Metadata.Config;
@@ -95,4 +98,9 @@ export async function criRecords(node: ClusterNode): Promise<readonly CriRecord[
     });
   }
   return records;
+}
+
+/** The node removes containers of earlier pods between our list and our look. */
+function goneSince(error: unknown): undefined {
+  if (!errorText(error).includes(": not found")) throw error;
 }

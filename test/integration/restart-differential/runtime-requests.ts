@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { before, suite, test } from "node:test";
 import type { Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
-import type { CriCall, CriProxy } from "../../cluster/cri-proxy.ts";
+import type { CriProxy } from "../../cluster/cri-proxy.ts";
 import { BUSYBOX, type ClusterPods, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
 import { answered, podUidOfCall } from "../../support/cri-log.ts";
-import { neutralStatus, neutralText, sorted } from "../../support/normal-form.ts";
+import { neutralStatus } from "../../support/normal-form.ts";
+import { messagesOf, neutralMessage } from "../../support/runtime-messages.ts";
 
 export interface Sides {
   readonly pods: ClusterPods;
@@ -76,43 +77,13 @@ const SPECS = {
   pulled: { containers: [{ ...SLEEPER, imagePullPolicy: "Always", image: BUSYBOX }], dnsPolicy: "Default" },
 } as const satisfies Record<string, unknown>;
 
-/** Parts of a container's configuration that come with later rows, and what no pod notices. */
-const LATER = {
-  /** 24.6: the environment of Services. */
-  envs: () => [],
-  /** 24.4: the hosts file. Whether a path is relabelled matters only where SELinux is on, and there both say so. */
-  mounts: (mounts: unknown) =>
-    (mounts as readonly { readonly containerPath: string }[])
-      .filter(({ containerPath }) => containerPath !== "/etc/hosts")
-      .map((mount) => ({ ...mount, selinuxRelabel: "either" })),
-  /** A set. */
-  hugepageLimits: (limits: unknown) =>
-    (limits as readonly { readonly pageSize: string }[]).toSorted((a, b) => (a.pageSize < b.pageSize ? -1 : 1)),
-} as const satisfies Record<string, (value: unknown) => unknown>;
-
-function neutral(request: unknown, pod: Pod, node: string): unknown {
-  const text = JSON.stringify(sorted(request), (key, value: unknown) => {
-    if (typeof value === "bigint") return String(value);
-    return Object.hasOwn(LATER, key) ? LATER[key as keyof typeof LATER](value) : value;
-  });
-  const shown = neutralText(text, pod)
-    // The file for last words has a name by chance, and the node's cgroups are below one of its own.
-    .replaceAll(/(?<folder>containers\/[^/"]+\/)[0-9a-f]{8}\b/g, "$<folder><file>")
-    .replaceAll(`/${node}/kubepods`, "/<node>/kubepods");
-  return JSON.parse(shown);
-}
-
 export function runtimeRequests(sides: () => Sides): void {
   const ran = new Map<string, Pod>();
   const nameOf = (kind: string, node: string) => `told-${kind}-${node}`;
 
   const told = (kind: string, method: string, side: "go" | "deckhand"): readonly unknown[] => {
     const { node, proxy } = sides()[side];
-    const pod = ran.get(nameOf(kind, node)) ?? assert.fail(kind);
-    const isOfPod = (call: CriCall) => podUidOfCall(call) === pod.metadata?.uid;
-    return answered(proxy.calls, method)
-      .filter(isOfPod)
-      .map(({ request }) => neutral(request, pod, node));
+    return messagesOf(proxy, method, ran.get(nameOf(kind, node)) ?? assert.fail(kind), node);
   };
 
   const compare = (method: string): number => {
@@ -180,7 +151,7 @@ export function runtimeRequests(sides: () => Sides): void {
             ({ request }) => request as { readonly sandboxConfig?: { readonly metadata?: { readonly uid: string } } },
           )
           .filter(({ sandboxConfig }) => sandboxConfig?.metadata?.uid === pod.metadata?.uid)
-          .map((request) => neutral(request, pod, node));
+          .map((request) => neutralMessage(request, pod, node));
       });
       assert.equal(pulls[0]?.length, 1);
       assert.deepEqual(pulls[1], pulls[0]);

@@ -45,7 +45,7 @@ function folders(world: () => World): void {
     const { node } = world();
     const pod = await runPod(world(), "linked", { containers: [sh("echo here; exec sleep 1000")] });
     const id = pod.status?.containerStatuses?.[0]?.containerID?.replace("containerd://", "");
-    await waitUntil("the link", 5_000, async () => (await linksToLogs(node, pod)).length > 0);
+    await waitUntil("the link", 30_000, async () => (await linksToLogs(node, pod)).length > 0);
     const [link = ""] = await linksToLogs(node, pod);
     assert.equal(link, `linked_default_main-${id}.log`);
     const target = await readlink(onMachine(node, `/var/log/containers/${link}`));
@@ -69,7 +69,7 @@ function folders(world: () => World): void {
       return logs.length === 2 && !logs.includes("0.log");
     };
     await waitUntil("the first run's log to go", 30_000, isTidy);
-    await waitUntil("its link to go", 5_000, async () => (await linksToLogs(node, crashing)).length === 2);
+    await waitUntil("its link to go", 30_000, async () => (await linksToLogs(node, crashing)).length === 2);
     assert.match(await logOf(node, done), /^to be read later$/m);
     assert.ok(proxy.calls.some(({ method }) => method === "RemoveContainer"));
     await pods.delete("crashing");

@@ -14,6 +14,23 @@ import { makePod, runPod, uidOf, type World } from "./world.ts";
 const RFC3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const OWNED = ["ContainersReady", "Initialized", "PodReadyToStartContainers", "PodScheduled", "Ready"];
 
+const STRANGERS = [
+  [
+    "other-field",
+    { os: { name: "windows" } },
+    {},
+    "PodOSNotSupported",
+    "Failed to admit pod as the OS field doesn't match node OS",
+  ],
+  [
+    "other-label",
+    {},
+    { "kubernetes.io/os": "windows" },
+    "PodOSSelectorNodeLabelDoesNotMatch",
+    "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+  ],
+] as const;
+
 export function published(world: () => World): void {
   void suite("what is published of a pod", () => {
     const requests = { cpu: "10m", memory: "16Mi" };
@@ -233,7 +250,13 @@ export function published(world: () => World): void {
       const { signal } = new AbortController();
       const labels = { "io.kubernetes.pod.uid": uidOf(before) };
       await withRuntime(node, async (runtime) => {
-        for (const { id } of await runtime.listSandboxes({ labels }, signal)) await runtime.stopSandbox(id, signal);
+        const [sandbox] = await runtime.listSandboxes({ labels }, signal);
+        assert.ok(sandbox !== undefined);
+        // The agent stops a sandbox that died as well, and the runtime takes its network away for whoever comes first and fails the other.
+        await waitUntil("its sandbox to be stopped", 30_000, async () => {
+          await runtime.stopSandbox(sandbox.id, signal);
+          return true;
+        });
       });
       // The container dies first, and may be tried once more in a sandbox that is about to go.
       const restarts = (at: Pod) => at.status?.containerStatuses?.[0]?.restartCount ?? 0;
@@ -251,16 +274,57 @@ export function published(world: () => World): void {
 
     test("[5.1] a pod that asks for what is not built yet is turned away by name, and nothing of it runs", async () => {
       const { pods: client, node, proxy } = world();
-      const spec = { containers: [sh("sleep 1000")], volumes: [{ name: "v", emptyDir: {} }] };
+      const volumes = [{ name: "v", nfs: { server: "198.18.255.1", path: "/" } }];
+      const spec = { containers: [sh("sleep 1000")], volumes };
       await client.create(podOn(node.name, "volume", spec));
       const rejected = await client.first("volume", "was rejected", ({ status }) => status?.phase === "Failed");
       assert.equal(rejected.status?.reason, "NotSupported");
-      assert.match(rejected.status?.message ?? "", /spec\.volumes/);
+      assert.match(rejected.status?.message ?? "", /spec\.volumes\[0\]\.nfs/);
       const events = await client.eventsOf("volume");
       assert.ok(events.some(({ reason, message }) => reason === "NotSupported" && message?.includes("spec.volumes")));
       assert.ok(!proxy.calls.some((call) => podUidOfCall(call) === uidOf(rejected)));
       await client.delete("volume");
       await client.gone("volume");
+    });
+
+    for (const [name, spec, labels, reason, message] of STRANGERS) {
+      test(`[5.4] a pod for another system is turned away with the reason ${reason}`, async () => {
+        const { pods: client, node, proxy } = world();
+        const pod = podOn(node.name, name, { containers: [sh("sleep 1000")], ...spec });
+        await client.create({ ...pod, metadata: { ...pod.metadata, labels } });
+        const rejected = await client.first(name, "was rejected", (at) => at.status?.phase === "Failed");
+        const { status } = rejected;
+        assert.deepEqual([status?.reason, status?.message], [reason, `Pod was rejected: ${message}`]);
+        assert.ok((await client.eventsOf(name)).some((event) => event.reason === reason && event.message === message));
+        assert.ok(!proxy.calls.some((call) => podUidOfCall(call) === uidOf(rejected)));
+        await client.delete(name);
+        await client.gone(name);
+      });
+    }
+
+    test("[5.3] a port of the node is given once, and again when its pod is gone", async () => {
+      const { pods: client, node } = world();
+      const wantsPort = (name: string) =>
+        podOn(node.name, name, {
+          containers: [{ ...sh("sleep 1000"), ports: [{ containerPort: 80, hostPort: 18_080 }] }],
+        });
+      await client.create(wantsPort("has-port"));
+      await client.first("has-port", "runs", isRunning);
+      await client.create(wantsPort("no-port"));
+      const { status } = await client.first("no-port", "was rejected", (at) => at.status?.phase === "Failed");
+      assert.deepEqual(
+        [status?.reason, status?.message],
+        [
+          "NodePorts",
+          "Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+        ],
+      );
+      for (const name of ["has-port", "no-port"]) await client.delete(name);
+      for (const name of ["has-port", "no-port"]) await client.gone(name);
+      await client.create(wantsPort("next-port"));
+      await client.first("next-port", "runs", isRunning);
+      await client.delete("next-port");
+      await client.gone("next-port");
     });
   });
 }

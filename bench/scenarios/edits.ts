@@ -1,0 +1,103 @@
+/**
+ * From a ConfigMap's edit to the file in the pods that mount it (B8). The file is looked at on the node, through the link that an edit swaps; a change of
+ * the folder is heard of from the kernel, so that looking costs the machine nothing.
+ */
+import { watch } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { configMaps } from "../../src/api/resources.ts";
+import { pause } from "../../test/cluster/wait.ts";
+import { editedSpec, unlessThere } from "../furnishings.ts";
+import type { Outcome, Stage } from "../hand.ts";
+import { upAll } from "../kubelet-hand.ts";
+import type { Size } from "../sizes.ts";
+import { median, quantile } from "../statistics.ts";
+import { forever, type World } from "../world.ts";
+
+/** As many pods mount one ConfigMap. */
+const PODS_EACH = 20;
+/** The Go kubelet looks at each pod about once in a minute or a minute and a half. */
+const EDIT_LIMIT_MS = 200_000;
+
+export async function edits({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
+  const { api, namespace } = world;
+  const groups = groupsOf(label, size.editedPods);
+  for (const { configMap } of groups)
+    await unlessThere(
+      api.create(configMaps, { metadata: { namespace, name: configMap }, data: { value: "0" } }, forever),
+    );
+  for (const { configMap, names } of groups) await upAll(world, names, editedSpec(configMap));
+  await pause(size.settleMs);
+  const times: number[] = [];
+  for (let round = 1; round <= size.edits; round += 1) {
+    const seen = groups.map(async ({ configMap, names }) => {
+      // At a moment of its own, so that no poll is met in step.
+      await pause(Math.random() * 1_000);
+      return edit(world, configMap, names, String(round));
+    });
+    for (const each of await Promise.all(seen)) times.push(...each);
+  }
+  await Promise.all(groups.flatMap(({ names }) => names.map((name) => hand.down(name))));
+  await hand.tidy();
+  return {
+    figures: [
+      { benchmark: "B8", name: "edit to file p50", unit: "ms", value: median(times), samples: times },
+      { benchmark: "B8", name: "edit to file p99", unit: "ms", value: quantile(times, 0.99) },
+    ],
+  };
+}
+
+const groupsOf = (label: string, count: number) =>
+  Array.from({ length: Math.ceil(count / PODS_EACH) }, (_, group) => ({
+    configMap: `${label}-edited-${group}`,
+    names: Array.from(
+      { length: Math.min(PODS_EACH, count - group * PODS_EACH) },
+      (_, index) => `${label}-edited-${group}-${index}`,
+    ),
+  }));
+
+async function edit(
+  world: World,
+  configMap: string,
+  names: readonly string[],
+  value: string,
+): Promise<readonly number[]> {
+  const waits = names.map((name) => shows(folderOf(world, name), value));
+  const sinceMs = performance.now();
+  const body = { data: { value } };
+  await world.api.patch(
+    configMaps,
+    { namespace: world.namespace, name: configMap },
+    { kind: "merge", body },
+    {},
+    forever,
+  );
+  return (await Promise.all(waits)).map((atMs) => atMs - sinceMs);
+}
+
+function folderOf({ node, watcher }: World, name: string): string {
+  const uid = watcher.history(name).at(-1)?.pod.metadata?.uid ?? "";
+  return node.inside(`/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~configmap/config`);
+}
+
+/** When the file first has this value. */
+function shows(folder: string, value: string): Promise<number> {
+  const file = join(folder, "value");
+  return new Promise((resolve, reject) => {
+    const end = (settle: () => void) => {
+      clearTimeout(limit);
+      watching.close();
+      settle();
+    };
+    const look = () => {
+      readFile(file, "utf8").then(
+        (text) => {
+          if (text === value) end(() => resolve(performance.now()));
+        },
+        (error: unknown) => end(() => reject(error)),
+      );
+    };
+    const watching = watch(folder, look);
+    const limit = setTimeout(() => end(() => reject(new Error(`${file} never became ${value}`))), EDIT_LIMIT_MS);
+  });
+}

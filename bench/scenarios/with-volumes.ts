@@ -1,0 +1,49 @@
+/** Pods with volumes, one after the other: with the token of a service account (B2, and B7 with it), and with every ordinary kind of volume (B3). */
+import { pause } from "../../test/cluster/wait.ts";
+import { furnish } from "../furnishings.ts";
+import type { Outcome, PodKind, Stage } from "../hand.ts";
+import type { Size } from "../sizes.ts";
+import { median, quantile } from "../statistics.ts";
+import { randomAge } from "./one-by-one.ts";
+
+const REST_MS = 500;
+
+export async function withVolumes(stage: Stage, size: Size): Promise<Outcome> {
+  const { world } = stage;
+  await furnish(world.api, world.namespace);
+  const token = await lives(stage, "token", size.sequentialPods);
+  const furnished = await lives(stage, "furnished", size.furnishedPods);
+  return {
+    figures: [
+      { benchmark: "B2", name: "start with token p50", unit: "ms", value: median(token.starts), samples: token.starts },
+      { benchmark: "B2", name: "start with token p99", unit: "ms", value: quantile(token.starts, 0.99) },
+      {
+        benchmark: "B3",
+        name: "start with volumes p50",
+        unit: "ms",
+        value: median(furnished.starts),
+        samples: furnished.starts,
+      },
+      {
+        benchmark: "B7",
+        name: "with token, delete to gone p50",
+        unit: "ms",
+        value: median(token.ends),
+        samples: token.ends,
+      },
+    ],
+  };
+}
+
+async function lives({ hand, label }: Stage, kind: PodKind, count: number) {
+  const [starts, ends]: [number[], number[]] = [[], []];
+  for (let index = 0; index < count; index += 1) {
+    const name = `${label}-${kind}-${index}`;
+    starts.push(await hand.up(name, kind));
+    await randomAge();
+    ends.push(await hand.down(name));
+    await hand.tidy();
+    await pause(REST_MS);
+  }
+  return { starts, ends };
+}

@@ -1,0 +1,356 @@
+/**
+ * The Mounts port over the fake disk. It passes the contract that the kernel's mounts pass. What is mounted outlives an agent; a machine that
+ * restarts has nothing mounted, and memory has lost its files.
+ *
+ * A scenario makes it misbehave: `dead` paths never answer, `busy` ones cannot be unmounted, `ownMs` makes an ownership pass take its time.
+ */
+import { sleep } from "../src/concurrency/sleep.ts";
+import { groupMode, rootIsOwned } from "../src/domain/volumes/ownership.ts";
+import type { Clock } from "../src/ports/clock.ts";
+import { HostFileError, type HostFileErrorCode } from "../src/ports/host-files.ts";
+import {
+  type BlockFormat,
+  type CheckOutcome,
+  type Measured,
+  type MemoryMount,
+  MountError,
+  type MountErrorCode,
+  type MountPoint,
+  type Mounts,
+  type OwnershipOutcome,
+  type OwnershipPass,
+  type PathKind,
+  type SubPathBind,
+  type Taken,
+} from "../src/ports/mounts.ts";
+import type { Mountable } from "./disk-mounts.ts";
+import { FakeDevices } from "./fake-devices.ts";
+import { folderOf, joined, type Located, nameOf, newFolder } from "./fake-disk.ts";
+import type { FakeFiles } from "./fake-files.ts";
+import { locateBelow } from "./fake-sub-path.ts";
+
+/** After which a call on a dead path is given up. */
+const LIMIT_MS = 10_000;
+const PROGRESS_MS = 1_000;
+const PARENT_MODE = 0o750;
+const FILE_MODE = 0o640;
+const MEMORY_MODE = 0o1777;
+
+const codes: Readonly<Record<HostFileErrorCode, MountErrorCode>> = {
+  notFound: "notFound",
+  exists: "exists",
+  notEmpty: "busy",
+  // The only thing that the disk does not permit is a ring of links.
+  notPermitted: "unsafePath",
+  noSpace: "noSpace",
+  readOnly: "readOnly",
+  tooLarge: "other",
+  other: "other",
+};
+
+const BLOCK_BYTES = 4096;
+const DISK_BYTES = 100 * 1024 ** 3;
+
+export class FakeMounts implements Mounts {
+  /** Somebody works in what is mounted at these paths. */
+  readonly busy = new Set<string>();
+  /** How long an ownership pass takes, by the path of the volume. */
+  readonly ownMs = new Map<string, number>();
+  readonly #files: FakeFiles;
+  readonly #clock: Clock;
+  /** Block devices and what servers export, by name. */
+  readonly devices: FakeDevices;
+
+  constructor(files: FakeFiles, clock: Clock) {
+    this.#files = files;
+    this.#clock = clock;
+    this.devices = new FakeDevices(files.disk.mounts);
+  }
+
+  /** Paths at and below which nothing answers. An unmount there makes an end of it. */
+  get dead(): Set<string> {
+    return this.#files.disk.mounts.dead;
+  }
+
+  /** Somebody else mounts memory on a folder. */
+  plant(path: string): void {
+    this.#mounts.attach(this.#memory("planted", undefined), this.#locate("mount at", path));
+  }
+
+  async table(): Promise<readonly MountPoint[]> {
+    return this.#mounts.table();
+  }
+
+  async knowsNoSwap(): Promise<boolean> {
+    return true;
+  }
+
+  share(path: string, signal: AbortSignal): Promise<void> {
+    return this.#call("share", [path], signal, () => {
+      const place = this.#follow("share", path);
+      if (place.mount.peers === 0) this.#mounts.attach(boundFrom(place), place, 1);
+    });
+  }
+
+  mountMemory(path: string, { sizeBytes }: MemoryMount, signal: AbortSignal): Promise<void> {
+    return this.#call("mount memory at", [], signal, () => this.#mountFresh(path, this.#memory("tmpfs", sizeBytes)));
+  }
+
+  mountHugepages(path: string, pageSize: string | undefined, signal: AbortSignal): Promise<void> {
+    const superOptions = ["rw", ...(pageSize === undefined ? [] : [`pagesize=${pageSize.replace(/i$/, "")}`])];
+    return this.#call("mount huge pages at", [], signal, () =>
+      this.#mountFresh(path, { ...this.#memory("nodev", undefined), type: "hugetlbfs", superOptions }),
+    );
+  }
+
+  bind(source: string, target: string, options: readonly string[], signal: AbortSignal): Promise<void> {
+    return this.#call("bind to", [source], signal, () => {
+      const found = this.#follow("bind", source);
+      const place = this.#makeTarget(target, found);
+      if (this.#files.isMountPoint(target) && place.entry !== found.entry) throw fail("bind to", target, "busy");
+      const mount = this.#files.isMountPoint(target) ? place.mount : this.#mounts.attach(boundFrom(found), place);
+      mount.isReadOnly ||= found.mount.isReadOnly || options.includes("ro");
+    });
+  }
+
+  bindSubPath({ volume, subPath, target }: SubPathBind, signal: AbortSignal): Promise<void> {
+    return this.#call("bind a subPath to", [volume], signal, () => {
+      const root = this.#follow("bind a subPath of", volume);
+      const found = locateBelow(this.#files, root, subPath);
+      if (this.#files.isMountPoint(target) && this.#files.disk.find(target) === found.entry) return;
+      for (const mount of this.#mounts.at(this.#realPath(target))) this.#mounts.detach(mount);
+      this.#mounts.attach(boundFrom(found), this.#makeTarget(target, found));
+    });
+  }
+
+  unmount(path: string, { lazy }: { readonly lazy: boolean }, signal: AbortSignal): Promise<void> {
+    return this.#call("unmount", [], signal, () => {
+      for (const mount of this.#mounts.at(this.#realPath(path)).toReversed()) {
+        const inUse = this.busy.has(path) || this.#mounts.inside(mount).length > 0;
+        if (inUse && !lazy) throw fail("unmount", path, "busy");
+        this.#mounts.detach(mount);
+      }
+    });
+  }
+
+  kindOf(path: string, signal: AbortSignal): Promise<PathKind> {
+    return this.#call("look at", [path], signal, () => {
+      if (this.devices.has(path)) return "blockDevice";
+      const found = this.#files.disk.follow(path)?.entry.kind ?? "absent";
+      return found === "link" ? "absent" : found;
+    });
+  }
+
+  groupOf(path: string, signal: AbortSignal): Promise<number> {
+    return this.#call("look at", [path], signal, () => this.#follow("look at", path).entry.gid);
+  }
+
+  makeFolder(path: string, mode: number, signal: AbortSignal): Promise<void> {
+    return this.#call("make folder", [path], signal, () => {
+      if (this.#files.disk.folder(path) === undefined) this.#refuseReadOnly("make folder", path);
+      this.#files.makeFolder(path, mode);
+    });
+  }
+
+  makeFile(path: string, mode: number, signal: AbortSignal): Promise<void> {
+    return this.#call("make file", [path], signal, () => {
+      const found = this.#files.disk.follow(path)?.entry;
+      if (found?.kind === "file") return;
+      this.#refuseReadOnly("make file", path);
+      this.#files.makeFile(path, mode);
+    });
+  }
+
+  async own(path: string, pass: OwnershipPass, signal: AbortSignal): Promise<OwnershipOutcome> {
+    const takesMs = this.ownMs.get(path) ?? 0;
+    for (let passedMs = 0; passedMs < takesMs; passedMs += PROGRESS_MS) {
+      await sleep(this.#clock, Math.min(PROGRESS_MS, takesMs - passedMs), signal);
+      pass.onProgress(passedMs);
+    }
+    return this.#call("own", [path], signal, () => {
+      const root = this.#locate("own", path);
+      const { mode, gid, kind } = root.entry;
+      if (kind === "link") throw fail("own", path, "unsafePath");
+      const owned = rootIsOwned({ mode, gid, isFolder: kind === "folder" }, pass.group, pass.readOnly);
+      const files = pass.onlyIfRootDiffers && owned ? 0 : this.#own(root, pass);
+      const refused = root.mount.isReadOnly ? files : 0;
+      return { files, refused, firstRefusal: refused > 0 ? "read-only file system" : undefined };
+    });
+  }
+
+  measure(path: string, how: "walk" | "filesystem", signal: AbortSignal): Promise<Measured> {
+    return this.#call("measure", [path], signal, () => {
+      const place = this.#follow("measure", path);
+      const freeBytes = Math.min(place.mount.room.freeBytes, DISK_BYTES);
+      const room = {
+        capacityBytes: DISK_BYTES,
+        freeBytes,
+        availableBytes: freeBytes,
+        inodes: 1_000_000,
+        inodesFree: 900_000,
+      };
+      return { room, taken: how === "walk" ? this.#taken(place) : undefined };
+    });
+  }
+
+  removeTree(path: string, signal: AbortSignal): Promise<void> {
+    return this.#call("remove", [], signal, async () => {
+      const found = this.#files.disk.locate(path);
+      if (found === undefined) return;
+      if (this.#mounts.within(found.path).length > 0) throw fail("remove", path, "busy");
+      await this.#answered("remove", path, signal);
+      this.#refuseReadOnly("remove", path);
+      this.#files.removeEntries(found.path, found.entry);
+    });
+  }
+
+  formatOf(device: string, signal: AbortSignal): Promise<BlockFormat> {
+    return this.#call("probe", [device], signal, () => this.devices.get(device).format);
+  }
+
+  check(device: string, signal: AbortSignal): Promise<CheckOutcome> {
+    return this.#call("check", [device], signal, () => this.devices.get(device).check);
+  }
+
+  format(device: string, type: string, signal: AbortSignal): Promise<void> {
+    return this.#call("format", [device], signal, () => this.devices.format(device, type));
+  }
+
+  mountDevice(
+    device: string,
+    target: string,
+    type: string,
+    options: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    return this.#call("mount at", [device], signal, () => {
+      this.#mountFresh(target, this.devices.toMount(device, type));
+      const [mount] = this.#mounts.at(this.#realPath(target)).slice(-1);
+      if (mount !== undefined) mount.isReadOnly = options.includes("ro");
+    });
+  }
+
+  get #mounts() {
+    return this.#files.disk.mounts;
+  }
+
+  /** A block for each folder and link, and for each begun piece of a file. */
+  #taken({ entry, mount, path }: Located): Taken {
+    let bytes = BLOCK_BYTES * (entry.kind === "file" ? Math.ceil(entry.content.length / BLOCK_BYTES) : 1);
+    let inodes = 1;
+    for (const name of entry.kind === "folder" ? entry.entries.keys() : []) {
+      const below = this.#files.disk.locate(joined(path, name));
+      if (below?.mount !== mount) continue;
+      const part = this.#taken(below);
+      bytes += part.bytes;
+      inodes += part.inodes;
+    }
+    return { bytes, inodes };
+  }
+
+  /** `touched` are the paths whose file systems are asked: one that is dead keeps the call waiting until it is given up. */
+  async #call<T>(
+    operation: string,
+    touched: readonly string[],
+    signal: AbortSignal,
+    run: () => T | Promise<T>,
+  ): Promise<T> {
+    signal.throwIfAborted();
+    for (const path of touched) await this.#answered(operation, path, signal);
+    try {
+      return await run();
+    } catch (error) {
+      if (!(error instanceof HostFileError)) throw error;
+      throw new MountError(operation, touched[0] ?? "", codes[error.code], error.message, { cause: error });
+    }
+  }
+
+  async #answered(operation: string, path: string, signal: AbortSignal): Promise<void> {
+    if (!this.#mounts.isDead(path)) return;
+    await sleep(this.#clock, LIMIT_MS, signal);
+    throw fail(operation, path, "unresponsive");
+  }
+
+  #mountFresh(path: string, what: Mountable): void {
+    const place = this.#locate("mount at", path);
+    const taken = this.#mounts.at(place.path).at(-1);
+    if (taken === undefined) this.#mounts.attach(what, place);
+    else if (taken.type !== what.type || taken.source !== what.source) throw fail("mount at", path, "busy");
+  }
+
+  #memory(source: string, sizeBytes: bigint | undefined): Mountable {
+    const sized = sizeBytes !== undefined && sizeBytes > 0n;
+    return {
+      root: newFolder(MEMORY_MODE, BigInt(Math.trunc(this.#clock.wallMs())) * 1_000_000n),
+      room: { freeBytes: sized ? Number(sizeBytes) : Number.POSITIVE_INFINITY },
+      type: "tmpfs",
+      source,
+      device: this.#mounts.newDevice(),
+      rootPath: "/",
+      superOptions: ["rw", ...(sized ? [`size=${sizeBytes / 1024n}k`] : [])],
+    };
+  }
+
+  #makeTarget(target: string, source: Located): Located {
+    this.#files.makeFolder(folderOf(target), PARENT_MODE);
+    const found = this.#files.disk.locate(target);
+    const isFolder = source.entry.kind === "folder";
+    if (found !== undefined && !this.#files.isMountPoint(target) && (found.entry.kind === "folder") !== isFolder) {
+      this.#files.removeEntries(found.path, found.entry);
+    }
+    if (isFolder) this.#files.makeFolder(target, PARENT_MODE);
+    else if (this.#files.disk.find(target) === undefined) this.#files.makeFile(target, FILE_MODE);
+    return this.#locate("bind to", target);
+  }
+
+  #own(place: Located, pass: OwnershipPass): number {
+    const { entry, mount, path } = place;
+    let files = 1;
+    if (entry.kind === "folder") {
+      for (const name of entry.entries.keys()) {
+        const below = this.#files.disk.locate(joined(path, name));
+        if (below?.mount === mount) files += this.#own(below, pass);
+      }
+    }
+    if (mount.isReadOnly) return files;
+    entry.gid = pass.group;
+    const { mode, gid, kind } = entry;
+    if (kind !== "link") entry.mode = groupMode({ mode, gid, isFolder: kind === "folder" }, pass.readOnly);
+    return files;
+  }
+
+  #refuseReadOnly(operation: string, path: string): void {
+    for (let here = path; ; here = folderOf(here)) {
+      const found = this.#files.disk.follow(here);
+      if (found?.mount.isReadOnly === true) throw fail(operation, path, "readOnly");
+      if (found !== undefined || here === "/") return;
+    }
+  }
+
+  #locate(operation: string, path: string): Located {
+    const found = this.#files.disk.locate(path);
+    if (found === undefined) throw fail(operation, path, "notFound");
+    return found;
+  }
+
+  #follow(operation: string, path: string): Located {
+    const found = this.#files.disk.follow(path);
+    if (found === undefined) throw fail(operation, path, "notFound");
+    return found;
+  }
+
+  /** As the table names it. */
+  #realPath(path: string): string {
+    const folder = this.#files.disk.follow(folderOf(path));
+    return folder === undefined ? path : joined(folder.path, nameOf(path));
+  }
+}
+
+/** The same file system, seen from another place. */
+function boundFrom({ entry, mount, path }: Located): Mountable {
+  const below = path.slice(mount.path === "/" ? 0 : mount.path.length);
+  const rootPath = mount.rootPath === "/" ? below || "/" : `${mount.rootPath}${below}`;
+  return { ...mount, root: entry, rootPath };
+}
+
+const fail = (operation: string, path: string, code: MountErrorCode) => new MountError(operation, path, code, code);

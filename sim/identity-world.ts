@@ -1,0 +1,156 @@
+/**
+ * A world in which a node begins with a token: its certificates are decided on and signed by a simulated control plane, and a server that is
+ * shown an old one, or none, answers 401. The agent is the production code, with all its loops or with those of its certificates alone.
+ */
+import type { CertificateSigningRequest } from "../src/api/gen/certificates-v1.ts";
+import { certificateSigningRequests } from "../src/api/resources.ts";
+import { type Cells, compose, type KubeletPorts, type Loop } from "../src/app/compose.ts";
+import { clientCertificateLoops, servingLoops } from "../src/app/compose-identity.ts";
+import { LatestCell } from "../src/concurrency/latest-cell.ts";
+import type { CertificatePair } from "../src/domain/identity/certificate-pair.ts";
+import { validPair } from "../src/domain/identity/certificate-state.ts";
+import { ApiError } from "../src/ports/api-error.ts";
+import type { ApiServer } from "../src/ports/api-server.ts";
+import type { CertificateSigner, SigningOptions } from "./fake-api-server/certificate-signer.ts";
+import { kindOf } from "./fake-api-server/kinds.ts";
+import { kubeletOptions } from "./kubelet.ts";
+import type { Agent, AgentFactory, SimNode } from "./sim-node.ts";
+import { World, type WorldOptions } from "./world.ts";
+
+export const CLIENT = "kubernetes.io/kube-apiserver-client-kubelet";
+export const SERVING = "kubernetes.io/kubelet-serving";
+export const PKI = "/var/lib/kubelet/pki";
+
+export interface IdentityWorldOptions extends Partial<WorldOptions>, SigningOptions {
+  /** The whole kubelet, or the loops of its certificates alone. */
+  readonly whole?: boolean;
+  /** More of the command line. */
+  readonly flags?: readonly string[];
+  /** What the agent is handed instead of its ports. */
+  readonly change?: (ports: KubeletPorts) => KubeletPorts;
+}
+
+interface Shown {
+  readonly atMs: number;
+  readonly pair: CertificatePair;
+}
+
+export class IdentityWorld {
+  readonly world: World;
+  readonly node: SimNode;
+  readonly signer: CertificateSigner;
+  /** Every client certificate that was shown, by every life of the agent. */
+  readonly shown: Shown[] = [];
+  /** Whether the token is still good. */
+  tokenIsGood = true;
+  /** Of the agent that was started last. */
+  cells: Cells | undefined;
+  #addresses: readonly string[] = ["198.18.0.5"];
+  readonly agent: AgentFactory;
+
+  constructor({ lifeMs, decide, whole = false, flags = [], change, ...options }: IdentityWorldOptions) {
+    this.world = new World({
+      seed: 1,
+      latencyMs: (_call, random) => 1 + Math.floor(random.fraction() * 4),
+      onCrash: (node) => void this.world.clock.after(700, () => node.start(this.agent)),
+      ...options,
+    });
+    this.node = this.world.addNode("n1");
+    this.signer = this.world.api.signCertificates({ lifeMs, decide });
+    this.agent = (ports) => this.#agentOf(change?.(ports) ?? ports, whole, flags);
+    this.node.start(this.agent);
+  }
+
+  /** The node is reached elsewhere from now on. */
+  moveTo(...addresses: readonly string[]): void {
+    this.#addresses = addresses;
+    this.#tellAddresses();
+  }
+
+  requests(signer: string): readonly CertificateSigningRequest[] {
+    return [...this.world.api.store.values(kindOf(certificateSigningRequests))]
+      .map((stored) => stored as unknown as CertificateSigningRequest)
+      .filter(({ spec }) => spec.signerName === signer);
+  }
+
+  undecided(signer: string): readonly CertificateSigningRequest[] {
+    return this.requests(signer).filter(({ status }) => (status?.conditions ?? []).length === 0);
+  }
+
+  /** What the clients of the agent that runs now show, if its time has not passed for the server. */
+  get isKnown(): boolean {
+    const pair = this.shown.at(-1)?.pair;
+    return validPair({ pair }, this.world.api.wallMs()) !== undefined;
+  }
+
+  #tellAddresses(): void {
+    const addresses = [
+      { type: "Hostname", address: "n1" },
+      ...this.#addresses.map((address) => ({ type: "InternalIP", address })),
+    ];
+    this.cells?.ownNode.set({ kind: "present", node: { metadata: { name: "n1" }, status: { addresses } } });
+  }
+
+  #agentOf(ports: KubeletPorts, whole: boolean, flags: readonly string[]): Agent {
+    const { api } = ports;
+    if (api === undefined) throw new Error("a node without an API server");
+    const pair = new LatestCell<CertificatePair | undefined>(undefined);
+    const isKnown = async (signal: AbortSignal) => {
+      // As the real client: what is asked before there is a certificate waits for it.
+      while (pair.value === undefined) await pair.changed(pair.version, signal);
+      return this.world.api.isAway || validPair({ pair: pair.value }, this.world.api.wallMs()) !== undefined;
+    };
+    const byCertificate = (client: ApiServer) => guarded(client, isKnown);
+    const show = (next: CertificatePair) => {
+      pair.set(next);
+      this.shown.push({ atMs: this.world.clock.monotonicMs(), pair: next });
+    };
+    const bootstrap = guarded(api.events, async () => this.tokenIsGood || this.world.api.isAway);
+    const credentials = { bootstrap, embedded: undefined, certificateFiles: undefined, show };
+    const clients = {
+      main: byCertificate(api.main),
+      heartbeats: byCertificate(api.heartbeats),
+      events: byCertificate(api.events),
+    };
+    const all: KubeletPorts = { ...ports, api: { ...api, ...clients, credentials } };
+    const options = kubeletOptions("n1", "--rotate-certificates", "--rotate-server-certificates", ...flags);
+    const kubelet = compose(all, options);
+    this.cells = kubelet.cells;
+    const wiring = { ports: all, options, cells: kubelet.cells };
+    const serving = servingLoops(wiring, () => undefined);
+    const own: Loop = (shutdown) => kubelet.run(shutdown);
+    if (whole) return { run: (shutdown) => allOf([own, ...serving], shutdown) };
+    this.#tellAddresses();
+    return { run: (shutdown) => allOf([...clientCertificateLoops(wiring), ...serving], shutdown) };
+  }
+}
+
+/** As the process does: the first that fails ends it. */
+const allOf = async (loops: readonly Loop[], shutdown: AbortSignal): Promise<void> => {
+  await Promise.all(loops.map((loop) => loop(shutdown)));
+};
+
+/** Refused as long as nobody knows the caller. */
+function guarded(api: ApiServer, isKnown: (signal: AbortSignal) => Promise<boolean>): ApiServer {
+  return new Proxy(api, {
+    get: (target, key) => {
+      const member: unknown = Reflect.get(target, key, target);
+      if (typeof member !== "function" || key === "renewConnections") return member;
+      const call = member.bind(target) as (...args: readonly unknown[]) => unknown;
+      const refusal = () => new ApiError(String(key), 401, "Unauthorized", "Unauthorized");
+      if (key === "watch") {
+        return async function* (...args: readonly unknown[]) {
+          if (!(await isKnown(signalOf(args)))) throw refusal();
+          yield* call(...args) as AsyncIterable<unknown>;
+        };
+      }
+      return async (...args: readonly unknown[]) => {
+        if (!(await isKnown(signalOf(args)))) throw refusal();
+        return call(...args);
+      };
+    },
+  });
+}
+
+const signalOf = (args: readonly unknown[]): AbortSignal =>
+  args.find((each) => each instanceof AbortSignal) ?? new AbortController().signal;

@@ -1,0 +1,201 @@
+/**
+ * Kubelets with one rule about volumes or images left out, each made of the real one by what it is handed: a port that answers before it has done its work,
+ * or does too much. If the simulator does not find one of them out, it would not find the same mistake in the kubelet either.
+ */
+import type { KubeletPorts } from "../src/app/compose.ts";
+import { kubelet } from "./kubelet.ts";
+import type { PortCall } from "./port-calls.ts";
+import type { AgentFactory, SimNode } from "./sim-node.ts";
+import { folderAt } from "./workload/disk-view.ts";
+
+export interface Mutant {
+  readonly name: string;
+  /** The rule that it breaks, as the oracle names it. */
+  readonly breaks: string;
+  readonly agent: AgentFactory;
+  /** Where it is looked for. */
+  readonly scenario: string;
+  /** It shows only when the agent dies here. */
+  readonly diesAt?: (call: PortCall) => boolean;
+}
+
+const NEVER = new AbortController().signal;
+const LATER_MS = 20_000;
+/** A file of a set that is being written: the volume, and the file's name. */
+const OF_SET = /^(?<volume>.+)\/\.\.\d{4}_[^/]+\/(?<name>[^/]+)$/;
+/** What holds a pod's volumes, and all below it. */
+const IN_VOLUMES = /\/pods\/[^/]+\/(volumes|volume-subpaths|plugins)(\/|$)/;
+
+/** The port with some of its calls replaced. */
+export function instead<T extends object>(port: T, calls: Partial<T>): T {
+  const replaced = new Map<string | symbol, unknown>(Object.entries(calls));
+  return new Proxy(port, {
+    get: (target, key) => (replaced.has(key) ? replaced.get(key) : Reflect.get(target, key, target)),
+  });
+}
+
+export const changed =
+  (change: (ports: KubeletPorts, node: SimNode) => Partial<KubeletPorts>): AgentFactory =>
+  (ports, node) =>
+    kubelet({ ...ports, ...change(ports, node) }, node);
+
+/** Says that it is done, and does it later. */
+function later<Args extends readonly unknown[]>({ clock }: KubeletPorts, act: (...args: Args) => Promise<unknown>) {
+  return async (...args: Args): Promise<void> => {
+    const withoutSignal = args.map((each) => (each instanceof AbortSignal ? NEVER : each)) as unknown as Args;
+    clock.after(LATER_MS, () => void act(...withoutSignal).catch(() => undefined));
+  };
+}
+
+/** Of a folder and all that is seen below it, whatever is mounted there. */
+function wipe(node: SimNode, path: string): void {
+  const folder = folderAt(node.files.disk, path);
+  for (const name of folder?.entries.keys() ?? []) wipe(node, `${path}/${name}`);
+  folder?.entries.clear();
+}
+
+/** Of what is written, no line that holds this. */
+export function without(content: Uint8Array, what: string): Uint8Array {
+  const lines = Buffer.from(content).toString("latin1").split("\n");
+  const kept = lines.map((line) => (line.includes(what) ? "x".repeat(line.length) : line));
+  return Buffer.from(kept.join("\n"), "latin1");
+}
+
+const unmountsEarly = changed(({ runtime, mounts }) => ({
+  runtime: instead(runtime, {
+    stopContainer: async (id, graceSeconds, signal) => {
+      for (const { path } of await mounts.table())
+        if (IN_VOLUMES.test(path)) await mounts.unmount(path, { lazy: true }, signal);
+      await runtime.stopContainer(id, graceSeconds, signal);
+    },
+  }),
+}));
+
+const removesAcrossMounts = changed(({ mounts }, node) => ({
+  mounts: instead(mounts, { removeTree: async (path) => wipe(node, path) }),
+}));
+
+const mountsUnrecorded = changed(({ files }) => ({
+  files: instead(files, {
+    appendAt: (path, offsetBytes, content, sync) =>
+      files.appendAt(path, offsetBytes, without(content, '"kind":"mounting"'), sync),
+  }),
+}));
+
+const writesInPlace = changed(({ files }) => ({
+  files: instead(files, {
+    writeNew: async (path, content, facts) => {
+      const { volume, name } = OF_SET.exec(path)?.groups ?? {};
+      const seen = `${volume}/..data/${name}`;
+      if (volume !== undefined && (await files.facts(seen)) !== undefined)
+        await files.overwrite(seen, content, facts.mode);
+      await files.writeNew(path, content, facts);
+    },
+  }),
+}));
+
+const dropsOnFailure = changed(({ files }) => ({
+  files: instead(files, {
+    writeNew: async (path, content, facts) => {
+      const { volume } = OF_SET.exec(path)?.groups ?? {};
+      try {
+        await files.writeNew(path, content, facts);
+      } catch (error) {
+        if (volume !== undefined) await files.removeFile(`${volume}/..data`);
+        throw error;
+      }
+    },
+  }),
+}));
+
+const finishesEarly = changed((ports) => {
+  const { mounts, files } = ports;
+  const removeFolder = later(ports, (path: string) => files.removeFolder(path));
+  return {
+    mounts: instead(mounts, {
+      unmount: later(ports, (path: string, how: { readonly lazy: boolean }) => mounts.unmount(path, how, NEVER)),
+      removeTree: later(ports, (path: string) => mounts.removeTree(path, NEVER)),
+    }),
+    files: instead(files, {
+      removeFolder: (path) => (IN_VOLUMES.test(path) ? removeFolder(path) : files.removeFolder(path)),
+    }),
+  };
+});
+
+const startsEarly = changed((ports) => ({
+  mounts: instead(ports.mounts, {
+    mountMemory: later(
+      ports,
+      (path: string, mount: { readonly sizeBytes: bigint | undefined; readonly noSwap: boolean }) =>
+        ports.mounts.mountMemory(path, mount, NEVER),
+    ),
+  }),
+}));
+
+const bindsPartsLate = changed((ports) => ({
+  mounts: instead(ports.mounts, {
+    bindSubPath: later(ports, (bind: Parameters<KubeletPorts["mounts"]["bindSubPath"]>[0]) =>
+      ports.mounts.bindSubPath(bind, NEVER),
+    ),
+  }),
+}));
+
+/** It does not look at what lies on the node when it starts again. */
+const forgetsTheNode = changed(({ files }, node) => ({
+  files: instead(files, {
+    list: (path) => (node.lives > 1 && path.endsWith("/kubelet/pods") ? Promise.resolve([]) : files.list(path)),
+  }),
+}));
+
+/** It takes the names of a volume to be there, whatever became of the one who was to link them. */
+const leavesNamesOut = changed(({ files }, node) => ({
+  files: instead(files, {
+    list: async (path) => {
+      const names = await files.list(path);
+      const isVolume = node.lives > 1 && IN_VOLUMES.test(path) && names.includes("..data");
+      return isVolume ? [...new Set([...names, "one", "two", "three", "four"])] : names;
+    },
+  }),
+}));
+
+const pullsTwice = changed(({ images }) => ({
+  images: instead(images, {
+    pullImage: async (spec, options, signal) => {
+      const [id] = await Promise.all([
+        images.pullImage(spec, options, signal),
+        images.pullImage(spec, options, signal),
+      ]);
+      return id;
+    },
+  }),
+}));
+
+export const mutants: readonly Mutant[] = [
+  { name: "unmounts before containers are dead", breaks: "[6]", agent: unmountsEarly, scenario: "ordinary pod goes" },
+  { name: "removes across a mount", breaks: "[6]", agent: removesAcrossMounts, scenario: "33 orphan with data" },
+  { name: "mounts before the journal says so", breaks: "[6]", agent: mountsUnrecorded, scenario: "ordinary pod" },
+  { name: "writes files in place", breaks: "[37]", agent: writesInPlace, scenario: "37 files change again and again" },
+  { name: "drops files when a refresh fails", breaks: "[37]", agent: dropsOnFailure, scenario: "36 refreshes fail" },
+  {
+    name: "finishes a pod before its volumes are gone",
+    breaks: "[7]",
+    agent: finishesEarly,
+    scenario: "ordinary pod goes",
+  },
+  { name: "starts before volumes are ready", breaks: "[6]", agent: startsEarly, scenario: "ordinary pod" },
+  { name: "starts before parts of volumes are bound", breaks: "[6]", agent: bindsPartsLate, scenario: "ordinary pod" },
+  {
+    name: "does not look what lies on the node",
+    breaks: "[7]",
+    agent: forgetsTheNode,
+    scenario: "34 deleted around a restart",
+  },
+  {
+    name: "does not link the names that a dead writer left out",
+    breaks: "",
+    agent: leavesNamesOut,
+    scenario: "37 files change again and again",
+    diesAt: ({ port, name, target }) => port === "files" && name === "link" && target.endsWith("/four"),
+  },
+  { name: "pulls an image twice at once", breaks: "[28]", agent: pullsTwice, scenario: "pull cut short" },
+];

@@ -1,0 +1,124 @@
+/** What a simulated node tells of its use: the same routes, over the simulator's groups, in virtual time. */
+import assert from "node:assert/strict";
+import { Writable } from "node:stream";
+import { suite, test } from "node:test";
+import { compose } from "../src/app/compose.ts";
+import { statsOf } from "../src/app/compose-stats.ts";
+import type { Summary } from "../src/domain/stats/summary-shape.ts";
+import { type Asked, Refusal, type Route } from "../src/server/route.ts";
+import { Router, routeAt } from "../src/server/router.ts";
+import { readExposition } from "../test/support/exposition.ts";
+import { kubeletOptions } from "./kubelet.ts";
+import { plainPods } from "./plain-pods.ts";
+import { World } from "./world.ts";
+
+type Response = Parameters<Route["answer"]>[1];
+
+const forever = new AbortController().signal;
+
+async function start() {
+  const world = new World({ seed: 7 });
+  const node = world.addNode("n1");
+  node.runtime.images.load("busybox", {});
+  let routes: readonly Route[] = [];
+  node.start((ports, { name }) => {
+    const options = kubeletOptions(name);
+    const kubelet = compose(ports, options);
+    routes = statsOf({ ports, options, cells: kubelet.cells }, forever).routes;
+    return kubelet;
+  });
+  const route = (path: string) => routes.find((each) => each.path === path) ?? assert.fail(`no route ${path}`);
+  const ask = async (path: string, query = "", form?: string): Promise<string> => {
+    const request = {
+      method: form === undefined ? "GET" : "POST",
+      headers: form === undefined ? {} : { "content-type": "application/x-www-form-urlencoded" },
+      [Symbol.asyncIterator]: async function* () {
+        yield Buffer.from(form ?? "");
+      },
+    } as unknown as Asked["request"];
+    const asked: Asked = { request, parts: {}, query: new URLSearchParams(query), signal: forever };
+    let body = "";
+    const response = new Writable({
+      write: (sent: Buffer, _, done) => {
+        body += sent.toString();
+        done();
+      },
+    });
+    Object.assign(response, { writeHead: () => {} });
+    await world.until(route(path).answer(asked, response as unknown as Response));
+    return body;
+  };
+  const summary = async (query = "", form?: string) => JSON.parse(await ask("/stats/summary", query, form)) as Summary;
+  return { world, node, router: () => new Router(routes), ask, summary, pods: plainPods(world) };
+}
+
+void suite("a simulated node's statistics", () => {
+  test("[21.8] nothing is read in an hour in which nobody asks, and once for all who ask within a second", async () => {
+    const { world, node, summary, ask, pods } = await start();
+    pods.create("app", {});
+    await world.advance(3_600_000);
+    assert.equal(node.stats.reads, 0);
+    await summary();
+    const begun = node.stats.reads;
+    assert.ok(begun >= 1 && begun <= 2, "a second look only where the first has nothing to compare with");
+    await Promise.all([summary(), ask("/metrics/resource"), summary("only_cpu_and_memory=true")]);
+    assert.equal(node.stats.reads, begun);
+    await world.advance(15_000);
+    await summary();
+    assert.equal(node.stats.reads, begun + 1, "the last reading is what the next is compared with");
+  });
+
+  test("[21.3][21.4] a pod is told with its container, its rate, its processes and its logs, and is gone with it", async () => {
+    const { world, summary, pods } = await start();
+    pods.create("app", {});
+    await world.advance(20_000);
+    await summary();
+    await world.advance(10_000);
+    const { node, pods: told } = await summary();
+    assert.deepEqual(
+      told.map(({ podRef, containers, process_stats }) => [
+        podRef.name,
+        containers.map(({ name }) => name),
+        process_stats,
+      ]),
+      [["app", ["app"], { process_count: 1 }]],
+    );
+    assert.deepEqual(
+      [
+        told[0]?.containers[0]?.cpu?.usageNanoCores,
+        told[0]?.containers[0]?.logs?.capacityBytes,
+        node.systemContainers.map(({ name }) => name),
+      ],
+      [100_000_000, 100 * 1024 ** 3, ["pods"]],
+    );
+    assert.equal(told[0]?.network?.name, "eth0");
+  });
+
+  test("[20.12] the light variant is asked for in a query or a form, once; whatever else is below /stats is not there", async () => {
+    const { world, summary, router, pods } = await start();
+    pods.create("app", {});
+    await world.advance(20_000);
+    const isLight = async (query: string, form?: string) => !("rlimit" in (await summary(query, form)).node);
+    assert.equal(await isLight("only_cpu_and_memory=true"), true);
+    assert.equal(await isLight("", "only_cpu_and_memory=true"), true);
+    assert.equal(await isLight("only_cpu_and_memory=1"), false);
+    assert.equal(await isLight("only_cpu_and_memory=true&only_cpu_and_memory=true"), false);
+    const elsewhere = { path: ["stats", "container"], endsInSlash: false };
+    assert.throws(
+      () => routeAt(router(), elsewhere, "GET", () => true),
+      (error: unknown) => error instanceof Refusal && error.status === 404 && error.message === "404: Page Not Found",
+    );
+  });
+
+  test("[21.1][21.5] both kinds of metrics name the pod's container", async () => {
+    const { world, ask, pods } = await start();
+    pods.create("app", {});
+    await world.advance(20_000);
+    const resource = readExposition(await ask("/metrics/resource"));
+    assert.equal(resource.get("container_cpu_usage_seconds_total")?.samples[0]?.labels["container"], "app");
+    const cadvisor = readExposition(await ask("/metrics/cadvisor"));
+    const rows = cadvisor.get("container_memory_working_set_bytes")?.samples.map(({ labels }) => labels["container"]);
+    assert.ok(rows?.includes("app"));
+    assert.equal(cadvisor.get("machine_cpu_cores")?.samples[0]?.value, 4);
+  });
+});

@@ -1,0 +1,146 @@
+/** How things must stand in the end of a scenario: each says what is wrong, in a sentence. */
+import type { Event, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import { coreEvents, pods } from "../../src/api/resources.ts";
+import { isJsonObject } from "../../src/base/json-equal.ts";
+import { podFolder } from "../../src/domain/pod/pod-names.ts";
+import { volumeFolder } from "../../src/domain/volumes/layout.ts";
+import { kindOf } from "../fake-api-server/kinds.ts";
+import type { ContainerRecord } from "../fake-runtime/records.ts";
+import { ROOT } from "../volume-oracle.ts";
+import { entryAt, textOf, visibleFiles } from "../workload/disk-view.ts";
+import { filePluginOf, toldOf } from "../workload/file-volume-rules.ts";
+import { pod as podOf } from "../workload/pod.ts";
+import type { TellingKind } from "../workload/telling-objects.ts";
+import type { World } from "../world.ts";
+import type { Stage } from "./scenario.ts";
+
+const POD_KIND = kindOf(pods);
+
+export const isRunning =
+  (name: string) =>
+  ({ pod: find }: Stage) => {
+    const status = find(name)?.status;
+    const ready = status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True");
+    return status?.phase === "Running" && ready === true
+      ? []
+      : [`${name} is ${status?.phase ?? "gone"}, ready ${ready}`];
+  };
+
+export const isGone =
+  (name: string) =>
+  ({ pod: find, node }: Stage) => {
+    const left = [...node.runtime.sandboxes.values()].filter(({ config }) => config.metadata.name === name).length;
+    const object = find(name) === undefined ? [] : [`${name} is still there, ${find(name)?.status?.phase}`];
+    return [...object, ...(left > 0 ? [`${left} sandboxes of ${name} are left`] : [])];
+  };
+
+export const endedWith =
+  (name: string, phase: string, exitCode: number) =>
+  ({ pod: find }: Stage) => {
+    const status = find(name)?.status;
+    const code = status?.containerStatuses?.[0]?.state?.terminated?.exitCode;
+    return status?.phase === phase && code === exitCode
+      ? []
+      : [`${name} is ${status?.phase} with ${code}, not ${phase} with ${exitCode}`];
+  };
+
+export const all =
+  (...checks: readonly ((stage: Stage) => readonly string[])[]) =>
+  (stage: Stage) =>
+    checks.flatMap((check) => check(stage));
+
+export const startsAre =
+  (name: string, starts: number) =>
+  ({ pod: find, oracle }: Stage) => {
+    const seen = oracle.starts(find(name)?.metadata?.uid ?? "");
+    return seen === starts ? [] : [`${name} was started ${seen} times, not ${starts}`];
+  };
+
+/** On the node: no mount, no folder, no part of a volume of any pod that is over. */
+export const nothingIsLeft = ({ oracle, world }: Stage): readonly string[] =>
+  oracle.volumes.left((uid) => {
+    const pod = podOfUid(world, uid);
+    if (pod === undefined) return "gone";
+    return pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed" ? "ended" : "lives";
+  });
+
+function podOfUid(world: World, uid: string): Pod | undefined {
+  for (const object of world.api.store.values(POD_KIND))
+    if (object.metadata.uid === uid) return object as unknown as Pod;
+  return undefined;
+}
+
+/** What the running pod sees in a volume of written files is this version of the object. */
+export const shows =
+  (podName: string, volumeName: string, kind: TellingKind, object: string, version: number) =>
+  ({ pod: find, node }: Stage): readonly string[] => {
+    const pod = find(podName);
+    const volume = pod?.spec?.volumes?.find(({ name }) => name === volumeName);
+    const plugin = volume === undefined ? undefined : filePluginOf(volume);
+    if (pod === undefined || plugin === undefined) return [`${podName} has no volume of files ${volumeName}`];
+    const folder = volumeFolder(podFolder(ROOT, pod.metadata?.uid ?? ""), plugin, volumeName);
+    const found = [...toldOf(kind, object, visibleFiles(node.files.disk, folder)).values()];
+    const versions = [...new Set(found.map((told) => told.version))];
+    const isRight = versions.length === 1 && versions[0] === version && found.length === found[0]?.keys;
+    return isRight
+      ? []
+      : [`${podName}/${volumeName} shows ${found.length} keys of versions ${versions.join()}, not all of ${version}`];
+  };
+
+/** Nobody was told of a failure with this reason. */
+export const nobodyWasTold =
+  (reason: string) =>
+  ({ world }: Stage): readonly string[] =>
+    [...world.api.store.values(kindOf(coreEvents))]
+      .map((event) => event as unknown as Event)
+      .filter((event) => event.reason === reason)
+      .map(({ message }) => `somebody was told ${reason}: ${message}`);
+
+/** What the pod has for a token is good for a while yet. */
+export const tokenLives =
+  (podName: string, volumeName: string) =>
+  ({ pod: find, node, world }: Stage): readonly string[] => {
+    const uid = find(podName)?.metadata?.uid ?? "";
+    const file = entryAt(node.files.disk, `${volumeFolder(podFolder(ROOT, uid), "projected", volumeName)}/token`);
+    if (file?.kind !== "file") return [`${podName} has no token`];
+    const claims: unknown = JSON.parse(Buffer.from(textOf(file).split(".")[1] ?? "", "base64url").toString());
+    const endsSeconds = isJsonObject(claims) ? Number(claims["exp"]) : Number.NaN;
+    const leftMs = endsSeconds * 1_000 - world.api.wallMs();
+    return leftMs > 0 ? [] : [`the token of ${podName} ended ${-leftMs} ms ago`];
+  };
+
+/** Where its UID is needed when it is gone. */
+export function noted(
+  name: string,
+  spec: Partial<PodSpec>,
+): { readonly step: (stage: Stage) => void; readonly uid: (stage: Stage) => string } {
+  const uids = new WeakMap<object, string>();
+  return {
+    step: (stage) => void uids.set(stage.world, stage.create(podOf(name, spec))),
+    uid: ({ world }) => uids.get(world) ?? "",
+  };
+}
+
+export const named = (records: readonly ContainerRecord[], name: string): readonly ContainerRecord[] =>
+  records.filter(({ config }) => config.metadata.name === name);
+
+export const runsOf =
+  (name: string, containerName: string, count: number) =>
+  ({ oracle, pod: find }: Stage): readonly string[] => {
+    const runs = named(oracle.records(find(name)?.metadata?.uid ?? ""), containerName).length;
+    return runs === count ? [] : [`${containerName} of ${name} ran ${runs} times, not ${count}`];
+  };
+
+export const mirrorIs =
+  (present: boolean) =>
+  ({ pod: find }: Stage) =>
+    (find("static-n1") !== undefined) === present ? [] : [`the mirror is ${present ? "missing" : "still there"}`];
+
+export const staticRuns =
+  (runs: boolean) =>
+  ({ node }: Stage) => {
+    const running = [...node.runtime.sandboxes.values()].filter(
+      ({ config, state }) => state === "ready" && config.metadata.name === "static-n1",
+    );
+    return running.length === (runs ? 1 : 0) ? [] : [`${running.length} static sandboxes are ready`];
+  };

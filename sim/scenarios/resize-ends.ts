@@ -1,0 +1,114 @@
+/** How pods that want other resources must stand when all has settled: they have what they were allocated, say so, and say truly what they wait for. */
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { nodes, pods } from "../../src/api/resources.ts";
+import { quantityValue } from "../../src/base/quantity.ts";
+import { shortages } from "../../src/domain/admission/resource-fit.ts";
+import { containerNamed } from "../../src/domain/pod/every-container.ts";
+import { isTerminal } from "../../src/domain/pod-status/phase.ts";
+import { effective } from "../../src/domain/resize/actuation.ts";
+import {
+  type Allocation,
+  allocated,
+  allocationOf,
+  sameAllocation,
+  sameRequirements,
+  withAllocation,
+} from "../../src/domain/resize/allocation.ts";
+import { generationOf } from "../../src/domain/resize/pod-resize.ts";
+import { podCgroupName } from "../../src/domain/resources/cgroup-name.ts";
+import { DEFAULT_PERIOD_US } from "../../src/domain/resources/cpu-units.ts";
+import { podCgroupValues } from "../../src/domain/resources/pod-cgroup-values.ts";
+import { podQosClass } from "../../src/domain/resources/qos-class.ts";
+import { parseResourceList } from "../../src/domain/resources/resource-list.ts";
+import { kindOf } from "../fake-api-server/kinds.ts";
+import { isBelowUsage, resizeInProgress, resizePending } from "../resize-oracle.ts";
+import type { Stage } from "./scenario.ts";
+
+interface Standing {
+  readonly pod: Pod;
+  /** As it was last written down. */
+  readonly has: Allocation;
+}
+
+/** Of all pods that run; `wholesStay`: what a pod has as a whole cannot be changed on this node. */
+export function wrongResizes(stage: Stage, wholesStay: boolean): readonly string[] {
+  const all = [...stage.world.api.store.values(kindOf(pods))].map((object) => object as unknown as Pod);
+  // Who has not begun yet has its part of the node too.
+  const standing = all.flatMap((pod): readonly Standing[] => {
+    const has = stage.oracle.resizes.allocationOf(pod.metadata?.uid ?? "");
+    return has === undefined || isTerminal(pod.status?.phase) ? [] : [{ pod, has }];
+  });
+  const running = standing.filter(({ pod }) => pod.status?.phase === "Running");
+  return running.flatMap((each) =>
+    [...wrongWait(stage, each, standing, wholesStay), ...wrongState(stage, each)].map(
+      (text) => `${each.pod.metadata?.name} ${text}`,
+    ),
+  );
+}
+
+/** Who has not what it wants says why, and that is so. */
+function wrongWait(
+  { world, node }: Stage,
+  { pod, has }: Standing,
+  standing: readonly Standing[],
+  wholesStay: boolean,
+): readonly string[] {
+  const pending = resizePending(pod);
+  if (sameAllocation(allocationOf(pod), has)) return pending === undefined ? [] : ["has all it wants, and waits"];
+  if (pending === undefined) return ["has not what it wants, and does not say so"];
+  if (pending.observedGeneration !== generationOf(pod)) return [`waits for what it wanted before`];
+  const isNever = wholesStay && !sameRequirements(pod.spec?.resources, has.podLevel);
+  if (isNever !== (pending.reason === "Infeasible")) return [`waits, ${pending.reason}: ${pending.message}`];
+  const others = standing.flatMap((one) => (one.pod === pod ? [] : [withAllocation(one.pod, one.has)]));
+  const own = world.api.store.get(kindOf(nodes), `/${node.name}`)?.status as
+    | { readonly allocatable?: Readonly<Record<string, string>> }
+    | undefined;
+  const isShort = shortages(pod, others, own?.allocatable ?? {}).length > 0;
+  return isNever || isShort ? [] : [`waits though there is room: ${pending.message}`];
+}
+
+/** Nothing is under way any more but what cannot be done; the runtime and the status agree with what was written down. */
+function wrongState(stage: Stage, { pod, has }: Standing): readonly string[] {
+  const inProgress = resizeInProgress(pod);
+  if (inProgress !== undefined) {
+    const { reason, message } = inProgress;
+    const isTrue = reason === "Error" && isBelowUsage(message) && usesMore(stage, pod, has);
+    return isTrue ? [] : [`is still being resized: ${reason} ${message}`];
+  }
+  const { containerStatuses = [], initContainerStatuses = [] } = pod.status ?? {};
+  const told = [...containerStatuses, ...initContainerStatuses].flatMap((status) => {
+    const own = allocated(has, status.name);
+    const role = containerNamed(pod.spec, status.name)?.role;
+    if (own === undefined || role === "init" || status.state?.running === undefined) return [];
+    const { allocatedResources: requests } = status;
+    const isTold =
+      sameRequirements(status.resources, own) &&
+      sameRequirements({ requests: requests ?? {} }, { requests: own.requests ?? {} });
+    return isTold
+      ? []
+      : [`tells of ${status.name} ${JSON.stringify([status.resources, requests])}, not ${JSON.stringify(own)}`];
+  });
+  return [...told, ...stage.oracle.resizes.unlike(pod, has), ...wrongGroup(stage, withAllocation(pod, has))];
+}
+
+const GROUPS = { cpuCfsQuota: true, cpuCfsQuotaPeriodUs: DEFAULT_PERIOD_US, podPidsLimit: -1n, hugepageSizes: [] };
+
+/** The pod's own group is held to what all its containers have. */
+function wrongGroup({ node: { cgroups } }: Stage, pod: Pod): readonly string[] {
+  const uid = pod.metadata?.uid ?? "";
+  if (!cgroups.has(`pod${uid}`)) return [];
+  const is = cgroups.valuesOf(podCgroupName(podQosClass(pod), uid));
+  const wanted = podCgroupValues(pod, GROUPS);
+  return (["cpuShares", "cpuQuotaUs", "memoryLimitBytes"] as const)
+    .filter((name) => wanted[name] !== undefined && wanted[name] !== is[name])
+    .map((name) => `has a group with ${name} ${is[name]}, not ${wanted[name]}`);
+}
+
+/** Some container of it uses as much as it is to be held to. */
+function usesMore({ oracle }: Stage, pod: Pod, has: Allocation): boolean {
+  const wanted = effective(has);
+  return oracle.records(pod.metadata?.uid ?? "").some(({ config, state, process }) => {
+    const limit = parseResourceList(allocated(wanted, config.metadata.name)?.limits).get("memory");
+    return state === "running" && limit !== undefined && (process?.memoryBytes ?? 0n) >= quantityValue(limit);
+  });
+}

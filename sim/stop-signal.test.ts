@@ -1,0 +1,37 @@
+/** The signal that asks a container to end, named by its pod: the real loops in virtual time. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { pods } from "../src/api/resources.ts";
+import { compose } from "../src/app/compose.ts";
+import { ADMIN } from "./fake-api-server/identity.ts";
+import { kindOf } from "./fake-api-server/kinds.ts";
+import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
+import { kubeletOptions } from "./kubelet.ts";
+import { plainPods } from "./plain-pods.ts";
+import { World } from "./world.ts";
+
+/** Heeds this signal and no other. */
+const heeding: Behaviour = { onSignal: { SIGUSR1: { afterMs: 200, code: 0 } } };
+
+async function end(...flags: readonly string[]) {
+  const world = new World({ seed: 1, latencyMs: () => 2 });
+  const node = world.addNode("n1");
+  node.runtime.images.load("busybox", {});
+  node.start((ports, self) => compose(ports, kubeletOptions(self.name, ...flags)));
+  const { find, create } = plainPods(world);
+  const lifecycle = { stopSignal: "SIGUSR1" };
+  create("a", { command: [...scripted(heeding)], lifecycle }, { terminationGracePeriodSeconds: 20 });
+  await world.advance(10_000);
+  const shown = find("a")?.status?.containerStatuses?.[0]?.stopSignal;
+  world.api.writes.delete(kindOf(pods), { namespace: "default", name: "a" }, {}, ADMIN);
+  await world.advance(5_000);
+  return { shown, isGone: find("a") === undefined };
+}
+
+test("[7.16] with the gate a container is stopped by the signal that its pod names, and its status names it", async () => {
+  assert.deepEqual(await end("--feature-gates=ContainerStopSignals=true"), { shown: "SIGUSR1", isGone: true });
+});
+
+test("[7.16] without it a container has the runtime's own, and its status says nothing", async () => {
+  assert.deepEqual(await end(), { shown: undefined, isGone: false });
+});

@@ -1,0 +1,184 @@
+/**
+ * A swarm of runs, each from one seed: a few pods with volumes, images and lives of all sorts, users that change and delete things, and faults of the
+ * kinds this seed has drawn. First all of that goes on; then everything is right again and has time to settle. Nothing that must not happen may happen at
+ * any time, and in the end all must be as the users wanted it, with nothing left of what is gone and the agent at rest.
+ */
+
+import { HostFileError } from "../src/ports/host-files.ts";
+import type { RuntimeDurations } from "./fake-runtime/node-state.ts";
+import { kubeletWith } from "./kubelet.ts";
+import type { PortCall } from "./port-calls.ts";
+import { makeStage, passUntil, type Stage } from "./scenarios/scenario.ts";
+import { SeededRandom } from "./seeded-random.ts";
+import type { AgentFactory } from "./sim-node.ts";
+import { Draw } from "./swarm/draw.ts";
+import { wrongInTheEnd } from "./swarm/ends.ts";
+import { describeFaults, drawFaults, excusesOf, Faults } from "./swarm/faults.ts";
+import { noteCall, noteDeath } from "./swarm/note-call.ts";
+import { Quiet } from "./swarm/quiet.ts";
+import { Sometimes } from "./swarm/sometimes.ts";
+import { Supervisor } from "./swarm/supervisor.ts";
+import { User } from "./swarm/user.ts";
+import { drawWorkload, type Workload } from "./swarm/workload.ts";
+import { World } from "./world.ts";
+
+export interface SwarmSettings {
+  readonly seed: number;
+  /** In all: faults for a part of it, then rest. */
+  readonly minutes: number;
+  readonly agent?: AgentFactory;
+}
+
+export interface SeedRange {
+  readonly first: number;
+  readonly seeds: number;
+  readonly minutes: number;
+}
+
+export interface SwarmOutcome {
+  readonly seed: number;
+  readonly faults: string;
+  readonly violations: readonly string[];
+  readonly wrong: readonly string[];
+  readonly sometimes: ReadonlyMap<string, number>;
+  /** Of pods that were there, as long as they were. */
+  readonly podHours: number;
+  readonly hash: string;
+  readonly lastLines: readonly string[];
+}
+
+const NODE = "n1";
+const MINUTE_MS = 60_000;
+/** The longest wait after a failure is five minutes; then there must be time to use it. */
+const SETTLE_MINUTES = 7;
+/** Shorter than any hook takes. */
+const IN_HOOK_MS = 30;
+const QUIET_MS = 2 * MINUTE_MS;
+/** What one pod that is not well, or one token that ends soon, may do in that time. */
+const DEEDS_PER_TROUBLE = 60;
+
+export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): Promise<SwarmOutcome> {
+  const random = new SeededRandom(`swarm/${seed}`);
+  const activeMs = Math.max(1, minutes - SETTLE_MINUTES) * MINUTE_MS;
+  const endMs = Math.max(minutes, SETTLE_MINUTES + 1) * MINUTE_MS;
+  const set = drawFaults(random.split("faults"));
+  const workload = drawWorkload(random.split("workload"), activeMs);
+  const agent = wanted ?? kubeletWith(...workload.flags);
+  const sometimes = new Sometimes();
+  const faults = new Faults(set, random.split("draws"), sometimes);
+  const quiet = new Quiet();
+  const plan = (call: PortCall) => {
+    quiet.heard(call);
+    if (call.who === NODE) noteCall(call, stage, sometimes);
+    return call.who === NODE ? faults.plan(call) : undefined;
+  };
+  const world: World = new World({
+    seed: `swarm/${seed}`,
+    plan,
+    latencyMs: (_call, chance) => 1 + Math.floor(chance.fraction() * 4),
+    onCrash: () => supervisor.died(),
+  });
+  const node = world.addNode(NODE);
+  const stage: Stage = makeStage(world, node, agent);
+  node.runtime.knobs.durations = drawDurations(new Draw(random.split("durations")));
+  const draw = new Draw(random.split("supervisor"));
+  const mayLoseFacts = workload.pods.every(({ pod }) => pod.spec?.restartPolicy === "Always");
+  const own: string[] = [];
+  const supervisor = new Supervisor({
+    node,
+    agent,
+    clock: world.clock,
+    restartMs: () => draw.whole(300, 8_000),
+    beforeStart: () => faults.beforeStart(node, mayLoseFacts),
+    onDeath: () => {
+      noteDeath(stage, sometimes);
+      user.agentDied();
+    },
+    onFailure: (error) => {
+      if (!refusesToBegin(error)) own.push(`the agent ended by itself: ${String(error)}`);
+    },
+  });
+  stage.oracle.lives.excuses = excusesOf(set);
+  stage.oracle.lives.note = (what) => sometimes.note(what);
+  const user = new User(stage, workload, sometimes);
+  user.begin();
+  supervisor.begin();
+  const inHook = (act: () => void) => {
+    stage.oracle.lives.atNextHook = () => void world.clock.after(IN_HOOK_MS, () => (faults.isOn ? act() : undefined));
+  };
+  faults.begin({ world, node, supervisor, workload, sometimes, draw: new Draw(random.split("timed")), inHook });
+  await pass(stage, supervisor, activeMs);
+  faults.heal();
+  await pass(stage, supervisor, endMs - QUIET_MS);
+  quiet.listen();
+  await pass(stage, supervisor, endMs);
+  const wrong = [
+    ...own,
+    ...wrongInTheEnd(stage, workload, user.made, set),
+    ...quiet.wrong(DEEDS_PER_TROUBLE * troubles(workload)),
+  ];
+  return {
+    seed,
+    faults: describeFaults(set),
+    violations: stage.oracle.violations,
+    wrong,
+    sometimes: sometimes.counts,
+    podHours: podHours(workload, endMs),
+    hash: world.trace.hash,
+    lastLines: world.trace.lastLines,
+  };
+}
+
+/** Without its journal an agent does not know what it must not do again: it says so and ends, and is started again. */
+const refusesToBegin = (error: unknown): boolean =>
+  error instanceof HostFileError && /^(list|read) \S+\/deckhand\/journal\b/.test(error.message);
+
+/** One after the other. */
+export async function runSeeds({ first, seeds, minutes }: SeedRange): Promise<readonly SwarmOutcome[]> {
+  const outcomes: SwarmOutcome[] = [];
+  for (let seed = first; seed < first + seeds; seed += 1) outcomes.push(await runSeed({ seed, minutes }));
+  return outcomes;
+}
+
+/** Some runtimes are slow, so that what happens meanwhile finds work half done. */
+const drawDurations = (draw: Draw): RuntimeDurations => ({
+  runSandboxMs: draw.pick([0, 20, 800]),
+  createContainerMs: draw.pick([0, 10, 300]),
+  startContainerMs: draw.pick([0, 10, 500]),
+});
+
+const LOOK_EVERY_MS = 1_000;
+
+async function pass(stage: Stage, supervisor: Supervisor, untilMs: number): Promise<void> {
+  const { clock } = stage.world;
+  while (clock.monotonicMs() < untilMs) {
+    await passUntil(stage, Math.min(untilMs, clock.monotonicMs() + LOOK_EVERY_MS));
+    supervisor.look();
+  }
+}
+
+/** Pods that crash or wait are tried again for ever; tokens are renewed, also long ones of pods that are old by then. */
+const troubles = ({ pods }: Workload): number =>
+  pods.filter(({ pod, end }) => {
+    const tokens = pod.spec?.volumes?.flatMap(({ projected }) => projected?.sources ?? []) ?? [];
+    return (
+      end === "crashes" ||
+      end === "waits" ||
+      tokens.some(({ serviceAccountToken }) => serviceAccountToken !== undefined)
+    );
+  }).length;
+
+const podHours = ({ pods }: Workload, endMs: number): number =>
+  pods.reduce((sum, { createMs, fate }) => sum + (fate.kind === "stays" ? endMs : fate.atMs) - createMs, 0) / 3_600_000;
+
+/** For people: what broke, and how to see it again. */
+export const describeOutcome = (
+  { seed, faults, violations, wrong, lastLines }: SwarmOutcome,
+  minutes: number,
+): string =>
+  [
+    `seed ${seed} (${faults}): npm run swarm -- ${seed} ${minutes}`,
+    ...violations,
+    ...wrong,
+    ...lastLines.slice(-15),
+  ].join("\n  ");

@@ -1,0 +1,99 @@
+/** What may go wrong with a single call, drawn call by call: errors before the effect, replies that are lost after it, and the agent's death there. */
+import { ApiError } from "../../src/ports/api-error.ts";
+import { HostFileError, type HostFileErrorCode } from "../../src/ports/host-files.ts";
+import { MountError, type MountErrorCode } from "../../src/ports/mounts.ts";
+import { ProbeError } from "../../src/ports/prober.ts";
+import { RuntimeError, type RuntimeErrorCode } from "../../src/ports/runtime-error.ts";
+import type { Fault, PortCall } from "../port-calls.ts";
+import type { Draw } from "./draw.ts";
+import { phaseOf } from "./sometimes.ts";
+
+export const CALL_FAULTS = [
+  "deaths",
+  "runtimeErrors",
+  "apiErrors",
+  "mountErrors",
+  "fileErrors",
+  "pullErrors",
+  "probeErrors",
+] as const;
+export type CallFault = (typeof CALL_FAULTS)[number];
+
+const RUNTIME_CODES: readonly RuntimeErrorCode[] = [
+  "unavailable",
+  "deadlineExceeded",
+  "unknown",
+  "resourceExhausted",
+  "internal",
+];
+const API_STATUSES: readonly (readonly [status: number, reason: string, retryAfterMs?: number])[] = [
+  [500, "InternalError"],
+  [503, "ServiceUnavailable"],
+  [504, "Timeout"],
+  [429, "TooManyRequests", 2_000],
+  [409, "Conflict"],
+];
+const MOUNT_CODES: readonly MountErrorCode[] = ["unresponsive", "busy", "other"];
+const FILE_CODES: readonly HostFileErrorCode[] = ["other", "noSpace", "readOnly"];
+/** They fail by being refused, or by telling what is not so, and no other way: reading does not lose anything. */
+const FILE_READS: ReadonlySet<string> = new Set(["facts", "list", "read", "readHead", "readTail", "readLink"]);
+
+const UPDATES: ReadonlySet<string> = new Set(["UpdateContainerResources", "UpdatePodSandboxResources"]);
+
+/** More often where volumes are at stake, or what pods have: that is what the swarm is for. */
+function deathProbability(call: PortCall): number {
+  if (UPDATES.has(call.name)) return 0.02;
+  return phaseOf(call) === undefined ? 0.0004 : 0.006;
+}
+
+/** Undefined: nothing goes wrong with it. `weight` is how much of this kind of fault the seed wants. */
+export function drawCallFault(kind: CallFault, weight: number, call: PortCall, draw: Draw): Fault | undefined {
+  switch (kind) {
+    case "deaths":
+      return draw.chance(deathProbability(call) * weight) ? { kind: "crash", effect: effectOf(draw) } : undefined;
+    case "runtimeErrors":
+      if (call.port !== "runtime" || call.name === "PullImage" || !draw.chance(0.01 * weight)) return undefined;
+      return failing(draw, new RuntimeError(call.name, draw.pick(RUNTIME_CODES), "drawn by the swarm"));
+    case "pullErrors":
+      if (call.name !== "PullImage" || !draw.chance(0.3 * weight)) return undefined;
+      return failing(
+        draw,
+        new RuntimeError(call.name, draw.pick(["unknown", "unavailable"]), "connection reset by peer"),
+      );
+    case "probeErrors":
+      // Of ours: it must not count.
+      if (call.port !== "prober" || !draw.chance(0.1 * weight)) return undefined;
+      return { kind: "fail", effect: "none", error: new ProbeError("connect", "ours", "drawn by the swarm") };
+    case "apiErrors":
+      return call.port === "api" && draw.chance(0.02 * weight) ? apiFault(call, draw) : undefined;
+    case "mountErrors":
+      return call.port === "mounts" && draw.chance(0.08 * weight) ? mountFault(call, draw) : undefined;
+    default:
+      return call.port === "files" && draw.chance(0.004 * weight) ? fileFault(call, draw) : undefined;
+  }
+}
+
+const effectOf = (draw: Draw) => draw.pick(["none", "done"] as const);
+const failing = (draw: Draw, error: unknown): Fault => ({ kind: "fail", effect: effectOf(draw), error });
+
+/** An answer that says no has changed nothing; one that never came may have. */
+function apiFault({ name, target }: PortCall, draw: Draw): Fault {
+  if (draw.chance(0.4)) return { kind: "fail", effect: effectOf(draw) };
+  const [status, reason, retryAfterMs] = draw.pick(API_STATUSES);
+  const error = new ApiError(`${name} ${target}`, status, reason, "drawn by the swarm", retryAfterMs);
+  return { kind: "fail", effect: "none", error };
+}
+
+function mountFault({ name, target }: PortCall, draw: Draw): Fault {
+  const read = name === "table" || name === "kindOf" || name === "formatOf";
+  const code = read ? draw.pick(["unresponsive", "other"] as const) : draw.pick(MOUNT_CODES);
+  // What says "busy" has done nothing.
+  const effect = code === "busy" ? "none" : effectOf(draw);
+  return { kind: "fail", effect, error: new MountError(name, target, code, "drawn by the swarm") };
+}
+
+function fileFault({ name, target }: PortCall, draw: Draw): Fault {
+  const code = FILE_READS.has(name) ? "other" : draw.pick(FILE_CODES);
+  const effect = code === "other" ? effectOf(draw) : "none";
+  return { kind: "fail", effect, error: new HostFileError(name, target, code, "drawn by the swarm") };
+}

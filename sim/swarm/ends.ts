@@ -1,0 +1,82 @@
+/** How a run of the swarm must stand when everything was right again for long enough: what is not so, each in a sentence. */
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { podRequests, specOf } from "../../src/domain/resources/pod-resources.ts";
+import { isRunning, nothingIsLeft, shows } from "../scenarios/ends.ts";
+import { wrongResizes } from "../scenarios/resize-ends.ts";
+import type { Stage } from "../scenarios/scenario.ts";
+import type { FaultSet } from "./faults.ts";
+import { WHOLE_PODS_STAY } from "./resizes.ts";
+import type { Made } from "./user.ts";
+import type { Workload } from "./workload.ts";
+
+export function wrongInTheEnd(
+  stage: Stage,
+  workload: Workload,
+  made: readonly Made[],
+  faults: FaultSet,
+): readonly string[] {
+  return [
+    ...made.flatMap((each) => wrongOf(stage, workload, each, faults)),
+    ...nothingIsLeft(stage),
+    // What the agent cannot know any more it takes to be as it is wanted.
+    ...(faults.damagesJournal ? [] : wrongResizes(stage, workload.flags.includes(WHOLE_PODS_STAY))),
+  ];
+}
+
+/** Why one that asks for a part of the node may end for others, or find no room. */
+const FOR_OTHERS = ["OutOfcpu", "OutOfmemory", "Preempting"];
+const CRITICAL = 2_000_000_000;
+
+function wrongOf(stage: Stage, workload: Workload, { plan, uid }: Made, faults: FaultSet): readonly string[] {
+  const name = plan.pod.metadata?.name ?? "";
+  const pod = stage.pod(name);
+  if (plan.fate.kind !== "stays") {
+    return pod?.metadata?.uid === uid ? [`${name} was taken away and is still there, ${pod.status?.phase}`] : [];
+  }
+  if (pod?.metadata?.uid !== uid) return [`${name} is gone, and nobody took it away`];
+  const { phase, reason = "" } = pod.status ?? {};
+  const isCritical = (plan.pod.spec?.priority ?? 0) >= CRITICAL;
+  if (phase === "Failed" && FOR_OTHERS.includes(reason) && !isCritical && asksForRoom(plan.pod)) return [];
+  switch (plan.end) {
+    case "waits":
+      // What sets it up may be killed, and is not run again.
+      return phase === "Pending" || (phase === "Failed" && mayBeKilled(pod, faults))
+        ? []
+        : [`${name} lacks something and is ${phase}`];
+    case "yields":
+      return phase === "Pending" ? [`${name} may yield to others and is ${phase}`] : [];
+    case "crashes":
+      // Under Never nothing is run again in another sandbox, whatever its containers' own rules say.
+      return phase === "Running" || mayBeKilled(pod, faults) ? [] : [`${name} crashes now and then and is ${phase}`];
+    case "ends":
+      return wrongEnd(pod, faults);
+    default:
+      return [...isRunning(name)(stage), ...staleFiles(stage, pod, workload)];
+  }
+}
+
+const asksForRoom = (pod: Pod): boolean => podRequests(specOf(pod), { overhead: false }).size > 0;
+
+/** Where the runtime or the machine died beside it, nobody may know how it ended; then it is not said to have succeeded. */
+const mayBeKilled = ({ spec }: Pod, { timed }: FaultSet): boolean =>
+  spec?.restartPolicy === "Never" &&
+  (timed.has("machineCrash") || timed.has("runtimeKill") || timed.has("processKill"));
+
+function wrongEnd(pod: Pod, faults: FaultSet): readonly string[] {
+  const phase = pod.status?.phase;
+  return phase === "Succeeded" || (mayBeKilled(pod, faults) && phase === "Failed")
+    ? []
+    : [`${pod.metadata?.name} ends by itself and is ${phase}`];
+}
+
+function staleFiles(stage: Stage, pod: Pod, { objects }: Workload): readonly string[] {
+  const newest = new Map(objects.map(({ kind, name, changes }) => [`${kind}/${name}`, changes.length]));
+  const used = new Set(pod.spec?.containers.flatMap(({ volumeMounts }) => volumeMounts?.map(({ name }) => name) ?? []));
+  return (pod.spec?.volumes ?? []).flatMap(({ name, configMap, secret }) => {
+    const kind = configMap === undefined ? "Secret" : "ConfigMap";
+    const object = configMap?.name ?? secret?.secretName ?? "";
+    const version = newest.get(`${kind}/${object}`);
+    if (version === undefined || !used.has(name)) return [];
+    return shows(pod.metadata?.name ?? "", name, kind, object, version)(stage);
+  });
+}

@@ -1,0 +1,130 @@
+/** The faults of one run: which kinds a seed draws, when they come, and the end of them all. */
+
+import type { Excuses } from "../lifecycle-oracle.ts";
+import type { Fault, PortCall } from "../port-calls.ts";
+import type { SeededRandom } from "../seeded-random.ts";
+import type { SimNode } from "../sim-node.ts";
+import { folderAt } from "../workload/disk-view.ts";
+import { CALL_FAULTS, type CallFault, drawCallFault } from "./call-faults.ts";
+import { Draw } from "./draw.ts";
+import { killedWhile, lostReply, phaseOf, type Sometimes } from "./sometimes.ts";
+import { TIMED_FAULTS, type TimedFault, type TimedFaultParts } from "./timed-faults.ts";
+
+export interface FaultSet {
+  /** How much of each. */
+  readonly calls: ReadonlyMap<CallFault, number>;
+  /** About how often each. */
+  readonly timed: ReadonlyMap<TimedFault, number>;
+  /** Whether the journal is found damaged at some starts. */
+  readonly damagesJournal: boolean;
+}
+
+const NO_FAULTS: FaultSet = { calls: new Map(), timed: new Map(), damagesJournal: false };
+const WITHOUT_FAULTS = 0.3;
+const EACH_KIND = 0.35;
+
+export function drawFaults(random: SeededRandom): FaultSet {
+  const draw = new Draw(random);
+  if (draw.chance(WITHOUT_FAULTS)) return NO_FAULTS;
+  const timed = Object.keys(TIMED_FAULTS) as TimedFault[];
+  return {
+    calls: new Map(draw.someOf(CALL_FAULTS, EACH_KIND).map((kind) => [kind, draw.whole(1, 10) / 5])),
+    timed: new Map(draw.someOf(timed, EACH_KIND).map((kind) => [kind, draw.whole(30, 300) * 1_000])),
+    damagesJournal: draw.chance(EACH_KIND),
+  };
+}
+
+/** What the oracle must not hold against an agent to which this happens. */
+export function excusesOf({ calls, timed, damagesJournal }: FaultSet): Excuses {
+  const has = (...kinds: readonly (CallFault | TimedFault)[]) =>
+    kinds.some((kind) => calls.has(kind as CallFault) || timed.has(kind as TimedFault));
+  return {
+    commands: has("runtimeErrors", "runtimeKill", "runtimeHang", "runtimeSlow"),
+    hooks: has("probeErrors"),
+    memory: damagesJournal || has("clockJumps", "fileErrors", "diskFull", "diskReadOnly", "machineCrash"),
+  };
+}
+
+export const describeFaults = ({ calls, timed, damagesJournal }: FaultSet): string =>
+  [...calls.keys(), ...timed.keys(), ...(damagesJournal ? ["damagedJournal"] : [])].join(" ") || "none";
+
+export class Faults {
+  readonly #set: FaultSet;
+  readonly #sometimes: Sometimes;
+  readonly #draw: Draw;
+  readonly #ends = new Map<TimedFault, () => void>();
+  #isOn = true;
+
+  constructor(set: FaultSet, random: SeededRandom, sometimes: Sometimes) {
+    this.#set = set;
+    this.#sometimes = sometimes;
+    this.#draw = new Draw(random);
+  }
+
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
+  /** Of each call, what goes wrong with it. */
+  plan(call: PortCall): Fault | undefined {
+    if (!this.#isOn) return undefined;
+    for (const [kind, weight] of this.#set.calls) {
+      const fault = drawCallFault(kind, weight, call, this.#draw);
+      if (fault === undefined) continue;
+      this.#note(call, fault);
+      return fault;
+    }
+    return undefined;
+  }
+
+  begin(parts: TimedFaultParts): void {
+    for (const [kind, everyMs] of this.#set.timed) this.#schedule(kind, everyMs, parts);
+  }
+
+  /** Everything is right again, and stays so. */
+  heal(): void {
+    this.#isOn = false;
+    for (const end of this.#ends.values()) end();
+    this.#ends.clear();
+  }
+
+  /** Before an agent starts: what a broken disk or a careless hand did to its journal. */
+  beforeStart(node: SimNode, mayLoseFacts: boolean): void {
+    if (!this.#isOn || !this.#set.damagesJournal || !this.#draw.chance(0.4)) return;
+    const segments = [...(folderAt(node.files.disk, "/var/lib/kubelet/deckhand/journal")?.entries.values() ?? [])];
+    const last = segments.findLast((entry) => entry.kind === "file");
+    if (last?.kind !== "file" || last.content.length < 100) return;
+    this.#sometimes.note("the agent started on a damaged journal");
+    const damaged = Buffer.from(last.content);
+    if (mayLoseFacts) damaged[this.#draw.whole(0, damaged.length - 1)] = 0xff;
+    last.content = Buffer.concat([damaged, Buffer.from('123 deadbeef {"half a line')]);
+    last.onDisk = last.content;
+  }
+
+  #schedule(kind: TimedFault, everyMs: number, parts: TimedFaultParts): void {
+    parts.world.clock.after(1_000 + this.#draw.waitMs(everyMs), () => {
+      if (!this.#isOn) return;
+      const end = this.#ends.has(kind) ? undefined : TIMED_FAULTS[kind](parts);
+      if (end !== undefined) {
+        const finish = () => {
+          if (this.#ends.get(kind) !== finish) return;
+          this.#ends.delete(kind);
+          end();
+        };
+        this.#ends.set(kind, finish);
+        parts.world.clock.after(this.#draw.whole(1, 90) * 1_000, finish);
+      }
+      this.#schedule(kind, everyMs, parts);
+    });
+  }
+
+  #note(call: PortCall, fault: Fault): void {
+    const phase = phaseOf(call);
+    if (fault.kind === "crash" && phase !== undefined) this.#sometimes.note(killedWhile(phase));
+    if (fault.kind === "crash" && phase === "pulling") this.#sometimes.note("a pull was cut short");
+    if (fault.kind === "fail" && fault.effect === "done" && call.port === "mounts")
+      this.#sometimes.note(lostReply(call.name));
+    if (fault.kind === "fail" && call.port === "prober") this.#sometimes.note("a question could not be put");
+    if (fault.kind === "fail" && phase === "pulling") this.#sometimes.note("a pull failed");
+  }
+}

@@ -1,0 +1,61 @@
+/** What of the hard states a call shows to be reached. */
+
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { pods } from "../../src/api/resources.ts";
+import { kindOf } from "../fake-api-server/kinds.ts";
+import type { Stored } from "../fake-api-server/stored.ts";
+import type { PortCall } from "../port-calls.ts";
+import { resizePending } from "../resize-oracle.ts";
+import type { Stage } from "../scenarios/scenario.ts";
+import { phaseOf, type Sometimes } from "./sometimes.ts";
+
+const UID = /\/pods\/(?<uid>[^/]+)\//;
+/** A token that is asked for so long after the start of a life is asked for again. */
+const RENEWAL_MS = 5 * 60_000;
+
+export function noteCall(call: PortCall, { world, node }: Stage, sometimes: Sometimes): void {
+  const phase = phaseOf(call);
+  if (phase === undefined) return;
+  const uid = UID.exec(call.target)?.groups?.["uid"] ?? "";
+  switch (phase) {
+    case "asking for a token":
+      if (world.clock.monotonicMs() - node.startedMonotonicMs > RENEWAL_MS) sometimes.note("a token was renewed");
+      return;
+    case "changing over to a set of files":
+      if (runs(node, uid)) sometimes.note("files were changed under a running container");
+      return;
+    case "writing a set of files":
+      if (node.files.disk.freeBytes === 0) sometimes.note("a disk was full while a volume was written");
+      return;
+    case "unmounting":
+      if (node.mounts.busy.has(call.target)) sometimes.note("a mount was busy when its pod had ended");
+      if (podOf(world, uid) === undefined) sometimes.note("volumes of a pod that was gone were found and taken away");
+      return;
+    default:
+  }
+}
+
+/** An agent died: was it taking volumes away, or in the midst of a hook or of a resize? */
+export function noteDeath({ world, node, oracle }: Stage, sometimes: Sometimes): void {
+  if (oracle.lives.hooksUnderWay) sometimes.note("the agent died while a hook was run");
+  if (oracle.resizes.isUnderWay) sometimes.note("the agent died in the midst of a resize");
+  for (const stored of world.api.store.values(kindOf(pods)))
+    if (resizePending(stored as unknown as Pod) !== undefined) sometimes.note("the agent died while a resize waited");
+  for (const uid of node.files.disk.folder("/var/lib/kubelet/pods")?.entries.keys() ?? []) {
+    if (runs(node, uid) || oracle.volumes.remainsOf(uid).length === 0) continue;
+    const pod = podOf(world, uid);
+    if (pod === undefined || pod.metadata.deletionTimestamp !== undefined)
+      sometimes.note("the agent died while volumes were taken away");
+  }
+}
+
+const runs = (node: Stage["node"], uid: string): boolean =>
+  [...node.runtime.containers.values()].some(
+    ({ config, process }) =>
+      config.labels?.["io.kubernetes.pod.uid"] === uid && process !== undefined && process.end === undefined,
+  );
+
+function podOf(world: Stage["world"], uid: string): Stored | undefined {
+  for (const stored of world.api.store.values(kindOf(pods))) if (stored.metadata.uid === uid) return stored;
+  return undefined;
+}

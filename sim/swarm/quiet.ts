@@ -1,0 +1,74 @@
+/** After all has settled an agent looks now and then, and does nothing. What it does all the same is counted here. */
+import type { PortCall } from "../port-calls.ts";
+
+const DEEDS: ReadonlyMap<string, ReadonlySet<string>> = new Map([
+  [
+    "files",
+    new Set([
+      "writeNew",
+      "rename",
+      "link",
+      "setOwner",
+      "setMode",
+      "makeFile",
+      "makeFolder",
+      "removeFile",
+      "removeFolder",
+      "removeTree",
+      "writeAtomically",
+      "overwrite",
+    ]),
+  ],
+  ["cgroups", new Set(["destroy"])],
+  [
+    "runtime",
+    new Set([
+      "RunPodSandbox",
+      "StopPodSandbox",
+      "RemovePodSandbox",
+      "CreateContainer",
+      "StartContainer",
+      "StopContainer",
+      "UpdateContainerResources",
+      "UpdatePodSandboxResources",
+      "RemoveContainer",
+      "PullImage",
+    ]),
+  ],
+  ["api", new Set(["DELETE"])],
+]);
+
+const OF_A_POD = /(^|\/)pod[0-9a-f-]{36}(\/|$)/;
+
+function isDeed({ port, name, target }: PortCall): boolean {
+  if (port === "mounts") return name !== "table";
+  // The groups of the node are held every minute, whatever happens; those of pods are not.
+  if (port === "cgroups" && name === "apply") return OF_A_POD.test(target);
+  if (port === "api" && target.startsWith("serviceaccounts/token")) return true;
+  if (port === "api" && name === "PATCH" && target.startsWith("pods/status")) return true;
+  return DEEDS.get(port)?.has(name) === true;
+}
+
+export class Quiet {
+  readonly #deeds = new Map<string, number>();
+  #isListening = false;
+  #count = 0;
+
+  listen(): void {
+    this.#isListening = true;
+  }
+
+  heard(call: PortCall): void {
+    if (!this.#isListening || !isDeed(call)) return;
+    this.#count += 1;
+    const what = `${call.port}.${call.name}`;
+    this.#deeds.set(what, (this.#deeds.get(what) ?? 0) + 1);
+  }
+
+  /** More than `allowed`: nothing calls for that much. */
+  wrong(allowed: number): readonly string[] {
+    if (this.#count <= allowed) return [];
+    const deeds = [...this.#deeds].map(([what, count]) => `${what} ${count} times`).join(", ");
+    return [`it does not come to rest: ${deeds}, where ${allowed} deeds in all can be explained`];
+  }
+}

@@ -1,0 +1,179 @@
+/** Carries out a workload: objects, disks and images are made, pods come and go when their time is there. */
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { configMaps, pods, runtimeClasses, secrets, services } from "../../src/api/resources.ts";
+import { kindOf } from "../fake-api-server/kinds.ts";
+import { makeDisk } from "../scenarios/make-disk.ts";
+import type { Stage } from "../scenarios/scenario.ts";
+import { apiObject } from "../workload/telling-objects.ts";
+import type { Sometimes } from "./sometimes.ts";
+import { mountsOfPods } from "./timed-faults.ts";
+import {
+  GUARDED_IMAGE,
+  LOCAL_IMAGE,
+  type ObjectPlan,
+  type PodDeed,
+  type PodPlan,
+  PULL_SECRET,
+  type Workload,
+} from "./workload.ts";
+
+/** What became of a plan: the UID its pod got. */
+export interface Made {
+  readonly plan: PodPlan;
+  readonly uid: string;
+}
+
+const RETRY_MS = 1_000;
+const LIFE_MS_MIN = 5;
+/** Before the next agent starts. */
+const AFTER_DEATH_MS = 50;
+/** Not so long that what comes of it could not settle. */
+const DEATH_WAIT_MS = 60_000;
+const RESOURCES = { ConfigMap: configMaps, Secret: secrets } as const;
+
+export class User {
+  readonly made: Made[] = [];
+  readonly #stage: Stage;
+  readonly #workload: Workload;
+  readonly #sometimes: Sometimes;
+  readonly #atNextDeath = new Set<() => void>();
+
+  constructor(stage: Stage, workload: Workload, sometimes: Sometimes) {
+    this.#stage = stage;
+    this.#workload = workload;
+    this.#sometimes = sometimes;
+  }
+
+  begin(): void {
+    const { world, node, oracle, put } = this.#stage;
+    const { hostFolders, disks, images, objects, services: serviceCount } = this.#workload;
+    node.runtime.images.load(LOCAL_IMAGE, {});
+    for (const folder of hostFolders) oracle.volumes.guard(`${folder}/user-data`, `of the user in ${folder}\n`);
+    for (const { name, path } of disks) makeDisk(this.#stage, name, path);
+    for (const { name } of images) world.registry.add(name);
+    // Without one a registry would not be there at all.
+    for (const name of ["registry.example/present:1", GUARDED_IMAGE]) world.registry.add(name);
+    world.registry.guard("guarded.example", "user", "password");
+    put(secrets, pullSecret);
+    const pullMs = new Map(images.map((image) => [image.name, image.pullMs]));
+    world.registry.pullMs = ({ host, path, tag }) => pullMs.get(`${host}/${path}:${tag}`) ?? 1_000;
+    for (let index = 0; index < serviceCount; index += 1) put(services, serviceOf(index));
+    for (const { name, atMs } of this.#workload.runtimeClasses)
+      this.#at(atMs, () => void put(runtimeClasses, { ...RUNTIME_CLASS, metadata: { name } }));
+    for (const object of objects) this.#follow(object);
+    for (const plan of this.#workload.pods) this.#at(plan.createMs, () => this.#create(plan));
+  }
+
+  #follow(object: ObjectPlan): void {
+    for (const [index, { atMs, keys }] of object.changes.entries()) {
+      const change = () => {
+        const resource = RESOURCES[object.kind];
+        this.#noteChange(object);
+        if (keys === undefined) this.#stage.drop(resource, object.name);
+        else this.#stage.put(resource, apiObject({ ...object, version: index + 1, keys }));
+      };
+      if (atMs === 0) change();
+      else this.#at(atMs, change);
+    }
+  }
+
+  #create(plan: PodPlan): void {
+    const name = plan.pod.metadata?.name ?? "";
+    // Its predecessor is still going.
+    if (this.#stage.pod(name) !== undefined) return this.#after(RETRY_MS, () => this.#create(plan));
+    const uid = this.#stage.create(plan.pod);
+    this.made.push({ plan, uid });
+    const { fate, deeds } = plan;
+    for (const deed of deeds) {
+      const act = () => {
+        if (this.#stage.pod(name)?.metadata?.uid === uid) this.#do(name, deed);
+      };
+      this.#at(deed.atMs, deed.kind === "resizes" && deed.isAtDeath ? () => this.#atDeath(act) : act);
+    }
+    if (fate.kind === "stays") return;
+    // By the calendar of the plan, however long its predecessor took to go.
+    const leftMs = fate.atMs - this.#stage.world.clock.monotonicMs();
+    this.#after(Math.max(LIFE_MS_MIN, leftMs), () => {
+      if (this.#stage.pod(name)?.metadata?.uid !== uid) return;
+      this.#noteEnd(uid);
+      this.#stage.remove(name, fate.kind === "forced" ? 0 : undefined);
+    });
+  }
+
+  /** An agent is about to die, or just has. */
+  agentDied(): void {
+    const waiting = [...this.#atNextDeath];
+    this.#atNextDeath.clear();
+    for (const act of waiting) this.#after(AFTER_DEATH_MS, act);
+  }
+
+  #atDeath(act: () => void): void {
+    this.#atNextDeath.add(act);
+    this.#after(DEATH_WAIT_MS, () => {
+      if (this.#atNextDeath.delete(act)) act();
+    });
+  }
+
+  #do(name: string, deed: PodDeed): void {
+    if (deed.kind === "looksIn") return this.#stage.lookIn(name, deed.container);
+    const { node, world, resize, pod } = this.#stage;
+    const phase = pod(name)?.status?.phase;
+    if (phase === "Succeeded" || phase === "Failed") return;
+    if (!node.isRunning) this.#sometimes.note("a pod was resized while no agent ran");
+    if (world.api.isAway) this.#sometimes.note("a pod was resized and the agent could not be told");
+    resize(name, deed.containers, deed.whole);
+  }
+
+  #noteChange({ kind, name }: ObjectPlan): void {
+    for (const stored of this.#stage.world.api.store.values(kindOf(pods))) {
+      const pod = stored as unknown as Pod;
+      const uses = pod.spec?.volumes?.some(
+        ({ configMap, secret }) => (kind === "ConfigMap" ? configMap?.name : secret?.secretName) === name,
+      );
+      if (uses === true && this.#isStarting(pod.metadata?.uid ?? ""))
+        this.#sometimes.note("an object changed while a pod that uses it started");
+    }
+  }
+
+  #noteEnd(uid: string): void {
+    if (this.#isStarting(uid)) this.#sometimes.note("a pod ended while its volumes were brought");
+  }
+
+  /** It is known on the node and no container of it runs yet. */
+  #isStarting(uid: string): boolean {
+    const { node } = this.#stage;
+    const runs = [...node.runtime.containers.values()].some(
+      ({ config, process }) => config.labels?.["io.kubernetes.pod.uid"] === uid && process !== undefined,
+    );
+    if (runs) return false;
+    const folder = node.files.disk.folder(`/var/lib/kubelet/pods/${uid}`);
+    return folder !== undefined || mountsOfPods(node).some((path) => path.includes(uid));
+  }
+
+  #at(atMs: number, act: () => void): void {
+    this.#after(atMs - this.#stage.world.clock.monotonicMs(), act);
+  }
+
+  #after(delayMs: number, act: () => void): void {
+    this.#stage.world.clock.after(Math.max(0, delayMs), act);
+  }
+}
+
+const RUNTIME_CLASS = { apiVersion: "node.k8s.io/v1", kind: "RuntimeClass", handler: "runc" };
+
+const login = JSON.stringify({ auths: { "guarded.example": { username: "user", password: "password" } } });
+
+const pullSecret = {
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: PULL_SECRET, namespace: "default" },
+  type: "kubernetes.io/dockerconfigjson",
+  data: { ".dockerconfigjson": Buffer.from(login).toString("base64") },
+};
+
+const serviceOf = (index: number) => ({
+  apiVersion: "v1",
+  kind: "Service",
+  metadata: { name: `service${index}`, namespace: "default" },
+  spec: { clusterIP: `198.19.0.${10 + index}`, ports: [{ name: "http", port: 80 + index }] },
+});

@@ -1,0 +1,57 @@
+/**
+ * ConfigMaps and Secrets whose values say where they come from: which object, which version of it, how many keys that has, and under which key they
+ * stand. Whoever reads such values out of a volume or an environment sees from them alone whether they belong together and whether one is missing.
+ */
+import type { ConfigMap, Secret } from "../../src/api/gen/core-v1.ts";
+
+export type TellingKind = "ConfigMap" | "Secret";
+
+export interface Told {
+  readonly kind: TellingKind;
+  readonly name: string;
+  readonly version: number;
+  /** How many keys this version has. */
+  readonly keys: number;
+  readonly key: string;
+}
+
+export interface TellingObject {
+  readonly kind: TellingKind;
+  readonly name: string;
+  readonly version: number;
+  readonly keys: readonly string[];
+}
+
+const NAMESPACE = "default";
+const TEXT =
+  /^(?<kind>ConfigMap|Secret) (?<name>[a-z0-9.-]+) version (?<version>\d+) key (?<key>\S+) of (?<keys>\d+)\n$/;
+
+const textOf = ({ kind, name, version, keys }: TellingObject, key: string): string =>
+  `${kind} ${name} version ${version} key ${key} of ${keys.length}\n`;
+
+/** Undefined for a text that is none of ours, or only a part of one. */
+export function toldBy(text: string): Told | undefined {
+  const { kind, name = "", version, key = "", keys } = TEXT.exec(text)?.groups ?? {};
+  if (kind !== "ConfigMap" && kind !== "Secret") return undefined;
+  return { kind, name, version: Number(version), keys: Number(keys), key };
+}
+
+/** With every key of its own, whatever it is called. */
+const recordOf = (entries: readonly (readonly [string, string])[]): Record<string, string> => {
+  const record = Object.create(null) as Record<string, string>;
+  for (const [key, value] of entries) record[key] = value;
+  return record;
+};
+
+export function apiObject(object: TellingObject): ConfigMap | Secret {
+  const isSecret = object.kind === "Secret";
+  const valueOf = (key: string) =>
+    isSecret ? Buffer.from(textOf(object, key)).toString("base64") : textOf(object, key);
+  return {
+    apiVersion: "v1",
+    kind: object.kind,
+    metadata: { name: object.name, namespace: NAMESPACE },
+    data: recordOf(object.keys.map((key) => [key, valueOf(key)])),
+    ...(isSecret ? { type: "Opaque" } : {}),
+  };
+}

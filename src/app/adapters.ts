@@ -1,0 +1,88 @@
+/** What the agent reaches of this machine, by its ports. The API server comes later, when it is settled as whom we speak to it. */
+import { readFileSync } from "node:fs";
+import type { NodeCgroups } from "../controllers/resources/resources.ts";
+import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
+import { noTracer } from "../ports/tracer.ts";
+import { createCgroups } from "../wire/cgroupfs/cgroups.ts";
+import { parseHierarchies } from "../wire/cgroupfs/hierarchies.ts";
+import { hostTree } from "../wire/cgroupfs/tree.ts";
+import { connectCri } from "../wire/cri/client.ts";
+import { hostClock } from "../wire/host/clock.ts";
+import { createHostFiles } from "../wire/host/files.ts";
+import { hostKeys } from "../wire/host/keys.ts";
+import { hostLogFiles } from "../wire/host/log-files.ts";
+import { hostRandom } from "../wire/host/random.ts";
+import { createMounts } from "../wire/mounts/mounts.ts";
+import { openTracing } from "../wire/otlp/open-tracing.ts";
+import { createProber } from "../wire/probes/prober.ts";
+import { createMachine } from "../wire/proc-stats/machine.ts";
+import { createOwnProcess } from "../wire/proc-stats/own-process.ts";
+import { createHttpFetch } from "../wire/static-pod-url/http-fetch.ts";
+import { createStats } from "../wire/stats/stats.ts";
+import type { KubeletPorts } from "./compose.ts";
+import type { ProcessLog } from "./logging/log.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+import { statsProgram } from "./stats-program.ts";
+import { volumeHelperCommand } from "./volume-helper-command.ts";
+
+export interface Adapters {
+  readonly ports: Omit<KubeletPorts, "api">;
+  close(): Promise<void>;
+}
+
+export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): Adapters {
+  const tracing = tracingOf(options, processLog);
+  const cri = connectCri(
+    {
+      endpoint: options.runtime.endpoint,
+      imageEndpoint: options.runtime.imageEndpoint,
+      requestLimitMs: options.runtime.requestLimitMs,
+      streamLists: options.gates.CRIListStreaming,
+      ...(tracing === undefined ? {} : { tracer: tracing.tracer }),
+      onMalformed: (detail) =>
+        processLog.of("cri").info(0, "The runtime said something that cannot be true", { detail }),
+    },
+    hostClock,
+  );
+  const mounts = createMounts({ clock: hostClock, helper: volumeHelperCommand() });
+  const stats = createStats({ clock: hostClock, program: statsProgram });
+  return {
+    ports: {
+      clock: hostClock,
+      random: hostRandom,
+      files: createHostFiles({ clock: hostClock }),
+      logFiles: hostLogFiles,
+      mounts,
+      machine: createMachine(),
+      stats,
+      http: createHttpFetch(hostClock),
+      prober: createProber(hostClock),
+      runtime: cri.runtime,
+      images: cri.images,
+      cgroups: () => cgroupsOf(options),
+      keys: hostKeys,
+      process: createOwnProcess(),
+      tracer: tracing?.tracer ?? noTracer,
+      logOf: (module) => processLog.of(module),
+    },
+    close: async () => {
+      cri.close();
+      await Promise.all([mounts.close(), stats.close()]);
+      await tracing?.close();
+    },
+  };
+}
+
+function tracingOf({ tracing, node }: CompiledOptions, processLog: ProcessLog) {
+  if (tracing.kind === "off") return undefined;
+  const parts = { clock: hostClock, random: hostRandom, log: processLog.of("tracing") };
+  return openTracing({ ...tracing, hostName: node.name }, parts);
+}
+
+/** The mounts are read when the driver is known, not before: a machine may still be coming up. */
+function cgroupsOf(options: CompiledOptions): NodeCgroups {
+  const hierarchies = parseHierarchies(readFileSync("/proc/self/mounts", "utf8"));
+  const below = (root: string) =>
+    createCgroups({ hierarchies, root: parseCgroupPath(root), tree: hostTree, clock: hostClock });
+  return { pods: below(options.cgroups.root), machine: below("/") };
+}

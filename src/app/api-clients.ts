@@ -1,0 +1,70 @@
+/** The clients of the API server, once it is settled as whom we speak to it. Each has connections and limits of its own, so that none waits for another. */
+import type { CertificatePair } from "../domain/identity/certificate-pair.ts";
+import type { ApiServer } from "../ports/api-server.ts";
+import type { Log } from "../ports/log.ts";
+import type { Tracer } from "../ports/tracer.ts";
+import { hostClock } from "../wire/host/clock.ts";
+import { hostRandom } from "../wire/host/random.ts";
+import { createKubeApi, type KubeApi, type KubeApiOptions } from "../wire/kube-api/client.ts";
+import type { Connection } from "../wire/kube-api/connection.ts";
+import { type ClientIdentity, type ClientIdentityParts, clientIdentity } from "./client-identity.ts";
+import type { ApiPorts } from "./compose.ts";
+import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
+import { USER_AGENT } from "./version.ts";
+
+export interface ApiClients {
+  readonly ports: ApiPorts;
+  /** For questions about access alone: whoever asks much of the node must not use up what its pods need. */
+  readonly reviews: ApiServer;
+  close(): Promise<void>;
+}
+
+const COMMON = { clock: hostClock, random: hostRandom, userAgent: USER_AGENT };
+const UNLIMITED = { requestsPerSecond: 1_000, burst: 1_000 };
+
+/** Undefined for a node without an API server. It may have to wait for a first certificate. */
+export async function connectApi(
+  options: CompiledOptions,
+  ports: Omit<ClientIdentityParts, "connect" | "log"> & { readonly tracer: Tracer },
+  log: Log,
+  signal: AbortSignal,
+): Promise<ApiClients | undefined> {
+  const connect = (connection: Connection) => createKubeApi({ connection, ...COMMON });
+  const identity = await clientIdentity(options, { ...ports, connect, log }, signal);
+  if (identity === undefined || options.api.kind === "standalone") return undefined;
+  return apiClients(options.api, identity, ports.tracer);
+}
+
+function apiClients(
+  settings: Extract<ApiSettings, { kind: "cluster" }>,
+  { connection, rotation }: ClientIdentity,
+  tracer: Tracer,
+): ApiClients {
+  const make = (more: Partial<KubeApiOptions>) => createKubeApi({ connection, ...COMMON, tracer, ...more });
+  const limits = { requestsPerSecond: settings.requestsPerSecond, burst: settings.burst };
+  const clients = {
+    main: make(limits),
+    events: make(UNLIMITED),
+    heartbeats: make({ ...UNLIMITED, requestLimitMs: settings.heartbeatLimitMs }),
+  };
+  const reviews = make(limits);
+  const own: readonly KubeApi[] = [...Object.values(clients), reviews];
+  const host = new URL(connection.url).host;
+  const close = async (all: readonly KubeApi[]) => void (await Promise.all(all.map((client) => client.close())));
+  if (rotation === undefined) return { ports: { ...clients, host }, reviews, close: () => close(own) };
+  const bootstrap = make({ connection: rotation.bootstrap });
+  const show = ({ certificatePem, keyPem }: CertificatePair) => {
+    for (const client of own) {
+      client.replaceCredentials({ kind: "certificate", certificatePem, keyPem });
+      client.endWatches();
+    }
+    // Until the next time there is no valid certificate nobody needs it.
+    bootstrap.endWatches();
+    bootstrap.renewConnections();
+  };
+  return {
+    ports: { ...clients, host, credentials: { ...rotation, bootstrap, show } },
+    reviews,
+    close: () => close([...own, bootstrap]),
+  };
+}

@@ -1,0 +1,68 @@
+/** Where the figures of the kubelet can be had, and what is counted of those who ask and of its health. */
+import type { Family } from "../base/metrics/family.ts";
+import { Registry } from "../base/metrics/registry.ts";
+import { withDeadline } from "../concurrency/deadline.ts";
+import { unlessAborted } from "../concurrency/unless-aborted.ts";
+import { healthMetrics } from "../domain/metrics/health-metrics.ts";
+import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { HealthCheck } from "../server/healthz.ts";
+import { type MetricsParts, metricsRoutes } from "../server/metrics.ts";
+import { requestMetrics } from "../server/request-metrics.ts";
+import type { RequestObserver } from "../server/request-observer.ts";
+import type { Route } from "../server/route.ts";
+import type { KubeletPorts } from "./compose.ts";
+
+export interface Figures {
+  readonly routes: readonly Route[];
+  readonly observer: RequestObserver;
+  /** The same check, with what it says counted. */
+  readonly countedCheck: (check: HealthCheck) => HealthCheck;
+}
+
+export function composeFigures(
+  { clock, process, logOf }: Pick<KubeletPorts, "clock" | "process" | "logOf">,
+  metrics: KubeletMetrics,
+  more: MetricsParts["more"],
+): Figures {
+  const health = new Registry();
+  const { checked } = healthMetrics(health);
+  return {
+    routes: metricsRoutes({
+      clock,
+      process,
+      registry: metrics.registry,
+      health,
+      probes: metrics.probeRegistry,
+      more: more.map((collect) => () => unlessLate(collect, clock, logOf("metrics"))),
+    }),
+    observer: requestMetrics(metrics.server),
+    countedCheck: (own) => ({
+      name: own.name,
+      check: () => {
+        let isWell = false;
+        try {
+          const fault = own.check();
+          isWell = fault === undefined;
+          return fault;
+        } finally {
+          checked(own.name, isWell);
+        }
+      },
+    }),
+  };
+}
+
+const OTHERS_LIMIT_MS = 5_000;
+
+/** What others cannot measure now must not keep anybody from what is counted here. */
+async function unlessLate(collect: MetricsParts["more"][number], clock: Clock, log: Log): Promise<readonly Family[]> {
+  try {
+    const forever = new AbortController().signal;
+    return await withDeadline(clock, OTHERS_LIMIT_MS, forever, (limited) => unlessAborted(collect(), limited));
+  } catch (error) {
+    log.error("some figures could not be had", error);
+    return [];
+  }
+}

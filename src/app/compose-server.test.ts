@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { load } from "../../test/support/options.ts";
+import { compose, type KubeletPorts } from "./compose.ts";
+import { type ServerWiring, serverLoops } from "./compose-server.ts";
+
+/** None of it is called before a loop runs. */
+const log = { info: () => {}, error: () => {} };
+const anything = new Proxy({}, { get: () => () => assert.fail("nothing is asked yet") });
+const ports = { runtime: anything, images: anything, logOf: () => log } as unknown as KubeletPorts;
+
+function loops(...args: readonly string[]): number {
+  const { options } = load(args);
+  const { cells } = compose(ports, options);
+  const wiring = { ports, options, cells, reviews: undefined, checks: [], otherRoutes: [] };
+  return serverLoops(wiring as unknown as ServerWiring).length;
+}
+
+test("[1.26] without a server there is no listener at all", () => {
+  assert.equal(loops("--enable-server=false"), 0);
+  assert.equal(
+    loops("--enable-server=false", "--client-ca-file=/ca", "--tls-cert-file=/c", "--tls-private-key-file=/k"),
+    0,
+  );
+});
+
+test("[1.6] without a file there are two listeners, and one where the port that asks nobody is off", () => {
+  // One more always keeps the certificate.
+  assert.equal(loops(), 3);
+  assert.equal(loops("--read-only-port=0"), 2);
+  assert.equal(loops("--read-only-port=0", "--client-ca-file=/ca"), 3);
+  assert.equal(loops("--read-only-port=0", "--tls-cert-file=/c", "--tls-private-key-file=/k"), 2);
+});

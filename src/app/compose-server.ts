@@ -1,0 +1,189 @@
+/**
+ * The node's API from the kubelet's cells, ports and options: who may ask, the plain routes, and those that others bring along. Also the
+ * loops that keep the certificate it shows and the authorities it believes at what their files say.
+ */
+import type { X509Certificate } from "node:crypto";
+import { runClientCa } from "../controllers/identity/client-ca.ts";
+import { selfSignedPaths } from "../controllers/identity/self-signed.ts";
+import type { ApiServer } from "../ports/api-server.ts";
+import { AccessLog } from "../server/access-log.ts";
+import type { AuthenticationParts } from "../server/authentication.ts";
+import type { AuthorizationParts } from "../server/authorization.ts";
+import { bundleFault, parseCertificates, servingFault } from "../server/certificate-pem.ts";
+import { containerLogs } from "../server/container-logs.ts";
+import { Dispatch } from "../server/dispatch.ts";
+import { Doorkeeper } from "../server/doorkeeper.ts";
+import type { HealthCheck } from "../server/healthz.ts";
+import { LIMITS } from "../server/limits.ts";
+import { type ListenerOptions, runListener } from "../server/listener.ts";
+import type { RequestObserver } from "../server/request-observer.ts";
+import { ReviewDesk } from "../server/review-desk.ts";
+import type { Route } from "../server/route.ts";
+import { Router } from "../server/router.ts";
+import { configzRoute } from "../server/routes/configz.ts";
+import { verbosityRoute } from "../server/routes/debug-flags.ts";
+import { healthRoutes } from "../server/routes/health.ts";
+import { podsRoute, runningPodsRoute } from "../server/routes/pods.ts";
+import { type Profiles, profilingRoute } from "../server/routes/profiling.ts";
+import { systemLogsRoute } from "../server/routes/system-logs.ts";
+import { flagzRoute, statuszRoute } from "../server/routes/zpages.ts";
+import type { Cells, KubeletPorts, Loop } from "./compose.ts";
+import { servingLoops } from "./compose-identity.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+import { encodeConfiguration } from "./options/decode-configuration.ts";
+import { podAsKnown, podsAsKnown } from "./pods-as-known.ts";
+import { KUBERNETES_VERSION } from "./version.ts";
+
+export interface ServerWiring {
+  readonly ports: KubeletPorts;
+  readonly options: CompiledOptions;
+  readonly cells: Cells;
+  /** Undefined: a node without an API server. */
+  readonly reviews: ApiServer | undefined;
+  readonly checks: readonly HealthCheck[];
+  readonly otherRoutes: readonly Route[];
+  readonly observer: RequestObserver;
+  readonly process: ProcessFacts;
+}
+
+/** Of the process that we are. */
+export interface ProcessFacts {
+  readonly startedWallMs: number;
+  /** What runs it, and its version. */
+  readonly platform: string;
+  readonly profiles: Profiles;
+  readonly setVerbosity: (verbosity: number) => void;
+}
+
+/** None where the configuration wants no server. */
+export function serverLoops(wiring: ServerWiring): readonly Loop[] {
+  const { ports, options, cells } = wiring;
+  const { server } = options;
+  if (!server.enabled) return [];
+  const files = { ...ports, ...cells, log: ports.logOf("identity"), bundleFault };
+  const { clientCa, readOnlyPort } = server;
+  return [
+    ...servingLoops(wiring, servingFault),
+    ...(clientCa === undefined ? [] : [(shutdown: AbortSignal) => runClientCa(clientCa, files, shutdown)]),
+    (shutdown) => securedListener(wiring, shutdown),
+    ...(readOnlyPort === 0 ? [] : [(shutdown: AbortSignal) => readOnlyListener(wiring, shutdown)]),
+  ];
+}
+
+async function securedListener(wiring: ServerWiring, shutdown: AbortSignal): Promise<void> {
+  const { options, cells } = wiring;
+  const { address, port, tls: settings } = options.server;
+  const tls = { settings, certificate: cells.servingCertificate, clientCa: cells.clientCa };
+  const access = {
+    authentication: authenticationOf(wiring, shutdown),
+    authorization: authorizationOf(wiring, shutdown),
+  };
+  await listen(wiring, { address, port, tls }, access, shutdown);
+}
+
+async function readOnlyListener(wiring: ServerWiring, shutdown: AbortSignal): Promise<void> {
+  const { address, readOnlyPort: port } = wiring.options.server;
+  await listen(wiring, { address, port, tls: undefined }, undefined, shutdown);
+}
+
+async function listen(
+  wiring: ServerWiring,
+  options: ListenerOptions,
+  access: { readonly authentication: AuthenticationParts; readonly authorization: AuthorizationParts } | undefined,
+  shutdown: AbortSignal,
+): Promise<void> {
+  const { ports, observer } = wiring;
+  const { clock } = ports;
+  const { node, server } = wiring.options;
+  const log = ports.logOf("server");
+  const doorkeeper = new Doorkeeper(LIMITS, clock);
+  const dispatch = new Dispatch(
+    {
+      clock,
+      log,
+      tracer: ports.tracer,
+      accessLog: new AccessLog(ports.logOf("access"), clock),
+      observer,
+      router: new Router([...plainRoutes(wiring), ...wiring.otherRoutes]),
+      switches: server.switches,
+      access,
+      doorkeeper,
+      streamIdleMs: server.streamIdleMs,
+      streamsMax: 4 * node.podsMax,
+    },
+    shutdown,
+  );
+  await runListener(options, { clock, log, doorkeeper, dispatch }, shutdown);
+}
+
+function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): readonly Route[] {
+  const { clock } = ports;
+  const { gates, configuration, flags } = options;
+  const wallMs = () => clock.wallMs();
+  return [
+    ...healthRoutes(checks, ports.logOf("healthz")),
+    podsRoute(() => podsAsKnown({ cells, options }, wallMs())),
+    runningPodsRoute(ports.runtime),
+    configzRoute(() => encodeConfiguration({ ...configuration, ...selfSignedFiles(options) })),
+    ...(gates.ComponentFlagz ? [flagzRoute(flags)] : []),
+    ...(gates.ComponentStatusz ? [statuszRoute({ ...process, ...VERSIONS, paths: PAGES }, wallMs)] : []),
+    verbosityRoute(process.setVerbosity),
+    profilingRoute(process.profiles),
+    systemLogsRoute,
+    containerLogs({
+      ...ports,
+      ...cells,
+      log: ports.logOf("server"),
+      podNamed: (namespace, name) => podAsKnown({ cells, options }, namespace, name, wallMs()),
+      splitStreams: gates.PodLogsQuerySplitStreams,
+    }),
+  ];
+}
+
+/** Who names no certificate is told which one was made. */
+const selfSignedFiles = ({ identity, folders }: CompiledOptions) => {
+  if (identity.serving.kind !== "selfSigned") return {};
+  const { certificate, key } = selfSignedPaths(folders.certificates);
+  return { tlsCertFile: certificate, tlsPrivateKeyFile: key };
+};
+
+const [, major = "", minor = "", patch = ""] = /^v(\d+)\.(\d+)\.(\d+)/.exec(KUBERNETES_VERSION) ?? [];
+const VERSIONS = { binaryVersion: `${major}.${minor}.${patch}`, emulationVersion: `${major}.${minor}` };
+/** What the Go kubelet lists. */
+const PAGES = ["/configz", "/debug", "/flagz", "/healthz", "/metrics"];
+
+function authenticationOf(
+  { ports, options, cells, reviews: api }: ServerWiring,
+  shutdown: AbortSignal,
+): AuthenticationParts {
+  const { tokenKeepMs: keepMs, anonymous } = options.server.authentication;
+  const { clock } = ports;
+  return {
+    clock,
+    anonymous,
+    authorities: authoritiesOf(cells),
+    tokens:
+      keepMs === undefined || api === undefined ? undefined : { api, desk: new ReviewDesk(clock, shutdown), keepMs },
+  };
+}
+
+/** Parsed once for each bundle. */
+function authoritiesOf({ clientCa }: Cells): () => readonly X509Certificate[] {
+  let known: { readonly pem: string | undefined; readonly parsed: readonly X509Certificate[] } = {
+    pem: undefined,
+    parsed: [],
+  };
+  return () => {
+    const pem = clientCa.value;
+    if (pem !== known.pem) known = { pem, parsed: pem === undefined ? [] : parseCertificates(pem) };
+    return known.parsed;
+  };
+}
+
+function authorizationOf({ ports, options, reviews: api }: ServerWiring, shutdown: AbortSignal): AuthorizationParts {
+  const { authorization } = options.server;
+  const { clock } = ports;
+  if (authorization.mode === "alwaysAllow") return authorization;
+  if (api === undefined) throw new Error("no client provided, cannot use webhook authorization");
+  return { ...authorization, api, desk: new ReviewDesk(clock, shutdown), nodeName: options.node.name };
+}

@@ -1,0 +1,27 @@
+/** Exec, attach, port-forward, run and checkpoints, from the kubelet's cells, ports and options. */
+import type { StreamMetrics } from "../domain/metrics/stream-metrics.ts";
+import type { Route } from "../server/route.ts";
+import { streamingRoutes } from "../server/streams/routes.ts";
+import { StreamSessions } from "../server/streams/sessions.ts";
+import type { Cells, KubeletPorts } from "./compose.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+
+/** As every tool that takes them away expects it. */
+export const checkpointFolder = ({ folders }: Pick<CompiledOptions, "folders">): string =>
+  `${folders.root}/checkpoints`;
+
+export function streaming(
+  ports: KubeletPorts,
+  options: CompiledOptions,
+  cells: Cells,
+  metrics: StreamMetrics,
+): readonly Route[] {
+  const { clock, runtime, files } = ports;
+  const { gates } = options;
+  const sessions = new StreamSessions(clock, ports.logOf("streams"), options.server.streamIdleMs, metrics);
+  const folder = checkpointFolder(options);
+  const { requestLimitMs } = options.runtime;
+  const checkpoints = { known: cells, runtime, files, clock, folder, requestLimitMs };
+  const parts = { known: cells, runtime, clock, sessions, webSockets: gates.ExtendWebSocketsToKubelet };
+  return streamingRoutes(parts, gates.ContainerCheckpoint ? checkpoints : undefined);
+}

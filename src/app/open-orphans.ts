@@ -1,0 +1,26 @@
+/** The adapters that `deckhand orphans` looks through: no API server, and nobody to tell events to. */
+import { connectCri } from "../wire/cri/client.ts";
+import { hostClock } from "../wire/host/clock.ts";
+import { createHostFiles } from "../wire/host/files.ts";
+import { hostRandom } from "../wire/host/random.ts";
+import { createMounts } from "../wire/mounts/mounts.ts";
+import type { OpenOrphans } from "./commands/orphans-command.ts";
+import { volumeHelperCommand } from "./volume-helper-command.ts";
+
+export const openOrphans: OpenOrphans = async ({ runtime: { endpoint, requestLimitMs } }) => {
+  const cri = connectCri({ endpoint, requestLimitMs, onMalformed: () => {} }, hostClock);
+  const mounts = createMounts({ clock: hostClock, helper: volumeHelperCommand() });
+  return {
+    ports: {
+      clock: hostClock,
+      random: hostRandom,
+      files: createHostFiles({ clock: hostClock }),
+      mounts,
+      runtime: cri.runtime,
+    },
+    close: async () => {
+      cri.close();
+      await mounts.close();
+    },
+  };
+};

@@ -1,0 +1,28 @@
+/** The command line of this process. */
+import { basename } from "node:path";
+import { isSea } from "node:sea";
+import { hostClock } from "../wire/host/clock.ts";
+import { createHostFiles } from "../wire/host/files.ts";
+import { createMachine } from "../wire/proc-stats/machine.ts";
+import { runProgram } from "./commands/program.ts";
+import { readMachine } from "./options/machine-facts.ts";
+
+/** The exit code. */
+export function runMain(): Promise<number> {
+  // A single executable has its own name first; a script is called by the path of the file, links as they were written.
+  const called = isSea() ? process.argv0 : (process.argv[1] ?? "deckhand");
+  return runProgram(
+    { name: basename(called), args: process.argv.slice(2) },
+    {
+      clock: hostClock,
+      pid: process.pid,
+      machine: readMachine,
+      stdout: (text) => void process.stdout.write(text),
+      stderr: (text) => void process.stderr.write(text),
+    },
+    // The agent is most of the program: who only asks does not wait for it.
+    async (...args) => (await import("./run-kubelet.ts")).runKubelet(...args),
+    async (options) => (await import("./open-orphans.ts")).openOrphans(options),
+    { files: createHostFiles({ clock: hostClock }), machine: createMachine() },
+  );
+}

@@ -1,0 +1,57 @@
+/** Texts as Go prints them: what people and tools already look for in the Go kubelet's messages. */
+import { utf8Text } from "./utf8.ts";
+
+const SHORT: ReadonlyMap<string, string> = new Map([
+  ['"', '\\"'],
+  ["\\", "\\\\"],
+  ["\u0007", "\\a"],
+  ["\b", "\\b"],
+  ["\f", "\\f"],
+  ["\n", "\\n"],
+  ["\r", "\\r"],
+  ["\t", "\\t"],
+  ["\v", "\\v"],
+]);
+const PRINTED = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+
+/** Like %q. */
+export const goQuote = (text: string): string => `"${Array.from(text.toWellFormed(), escaped).join("")}"`;
+
+function escaped(character: string): string {
+  const short = SHORT.get(character);
+  if (short !== undefined) return short;
+  if (PRINTED.test(character)) return character;
+  const point = character.codePointAt(0) ?? 0;
+  const digits = point.toString(16);
+  if (point < 0x80) return hexByte(point);
+  return point < 0x10000 ? `\\u${digits.padStart(4, "0")}` : `\\U${digits.padStart(8, "0")}`;
+}
+
+const CHARACTER_BYTES_MAX = 4;
+
+/** Like %q of bytes: what is no text is shown byte by byte. */
+export function goQuoteBytes(bytes: Uint8Array): string {
+  const parts: string[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const character = characterAt(bytes, at);
+    parts.push(character === undefined ? hexByte(bytes[at] ?? 0) : escaped(character.text));
+    at += character?.length ?? 1;
+  }
+  return `"${parts.join("")}"`;
+}
+
+function characterAt(bytes: Uint8Array, at: number): { readonly text: string; readonly length: number } | undefined {
+  for (let length = 1; length <= CHARACTER_BYTES_MAX && at + length <= bytes.length; length += 1) {
+    const text = utf8Text(bytes.subarray(at, at + length));
+    if (text !== undefined) return { text, length };
+  }
+  return undefined;
+}
+
+const hexByte = (byte: number) => `\\x${byte.toString(16).padStart(2, "0")}`;
+
+/** Several errors at once: one stands alone, more are bracketed, each text once. */
+export function aggregate(messages: readonly string[]): string {
+  const distinct = [...new Set(messages)];
+  return distinct.length === 1 ? (distinct[0] ?? "") : `[${distinct.join(", ")}]`;
+}

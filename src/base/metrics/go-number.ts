@@ -1,0 +1,15 @@
+/**
+ * A number as Go's shortest form writes it, which is what scrapers and golden files of the Go kubelet hold: the digits that JavaScript finds too,
+ * with an exponent of at least two digits from a million on and below a ten-thousandth.
+ */
+export function goNumber(value: number): string {
+  if (Number.isNaN(value)) return "NaN";
+  if (value === Number.POSITIVE_INFINITY) return "+Inf";
+  if (value === Number.NEGATIVE_INFINITY) return "-Inf";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1e-4 && size < 1e6) return String(value);
+  const text = value.toExponential();
+  const exponentAt = text.indexOf("e") + 2;
+  return text.length - exponentAt > 1 ? text : `${text.slice(0, exponentAt)}0${text.slice(exponentAt)}`;
+}

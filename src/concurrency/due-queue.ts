@@ -1,0 +1,74 @@
+/**
+ * Times at which keys are due, thousands of them, on one timer of the clock. Times are rounded up to steps, so that what falls close together
+ * is done in one waking of the process: wakings are what many small tasks cost.
+ */
+import { type Timed, TimeHeap } from "../base/time-heap.ts";
+import type { Clock } from "../ports/clock.ts";
+
+export const STEP_MS = 50;
+
+interface Entry<K> extends Timed {
+  readonly key: K;
+}
+
+export class DueQueue<K> {
+  readonly #clock: Clock;
+  readonly #fire: (key: K) => void;
+  readonly #due = new Map<K, Entry<K>>();
+  readonly #heap = new TimeHeap<Entry<K>>();
+  #orders = 0;
+  #alarm: { readonly atMs: number; readonly cancel: () => void } | undefined;
+
+  constructor(clock: Clock, fire: (key: K) => void) {
+    this.#clock = clock;
+    this.#fire = fire;
+  }
+
+  get size(): number {
+    return this.#due.size;
+  }
+
+  /** On the monotonic clock. Takes the place of what was set for this key before. */
+  set(key: K, dueMs: number): void {
+    this.cancel(key);
+    const entry = { key, atMs: Math.ceil(dueMs / STEP_MS) * STEP_MS, order: this.#orders };
+    this.#orders += 1;
+    this.#due.set(key, entry);
+    this.#heap.add(entry);
+    this.#arm();
+  }
+
+  cancel(key: K): void {
+    const entry = this.#due.get(key);
+    if (entry === undefined) return;
+    this.#due.delete(key);
+    this.#heap.cancel(entry);
+  }
+
+  close(): void {
+    this.#alarm?.cancel();
+    this.#alarm = undefined;
+    this.#due.clear();
+    this.#heap.clear();
+  }
+
+  #arm(): void {
+    const next = this.#heap.first();
+    if (next === undefined || (this.#alarm !== undefined && this.#alarm.atMs <= next.atMs)) return;
+    this.#alarm?.cancel();
+    const cancel = this.#clock.after(next.atMs - this.#clock.monotonicMs(), () => this.#ring());
+    this.#alarm = { atMs: next.atMs, cancel };
+  }
+
+  #ring(): void {
+    this.#alarm = undefined;
+    const nowMs = this.#clock.monotonicMs();
+    const due: K[] = [];
+    for (let next = this.#heap.takeDue(nowMs); next !== undefined; next = this.#heap.takeDue(nowMs)) {
+      this.#due.delete(next.key);
+      due.push(next.key);
+    }
+    for (const key of due) this.#fire(key);
+    this.#arm();
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What pods were allocated and what of it was carried out, in the files of the Go kubelet: read once at the start, then written whenever they would
+ * change, at most once in a while. The journal is what we ourselves go by.
+ */
+import { errorText } from "../../base/error-text.ts";
+import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
+import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import { type Allocation, allocationOf } from "../../domain/resize/allocation.ts";
+import {
+  ACTUATED_FILE,
+  ALLOCATED_FILE,
+  decodeCheckpoint,
+  encodeCheckpoint,
+  type PodAllocations,
+} from "../../domain/resize/checkpoint.ts";
+import type { FoundCheckpoint } from "../../domain/resize/takeover.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import type { Log } from "../../ports/log.ts";
+
+interface CheckpointParts {
+  readonly files: HostFiles;
+  readonly log: Log;
+  readonly rootDir: string;
+}
+
+const BYTES_MAX = 64 * 1024 * 1024;
+/** Many pods that come at once are one write. */
+const PAUSE_MS = 500;
+
+export interface ResizeCheckpoints {
+  readonly allocated: FoundCheckpoint;
+  readonly actuated: FoundCheckpoint;
+}
+
+const NOTHING: FoundCheckpoint = { pods: new Map(), isOwn: true };
+
+export async function readCheckpoints(parts: CheckpointParts): Promise<ResizeCheckpoints> {
+  return { allocated: await readOne(ALLOCATED_FILE, parts), actuated: await readOne(ACTUATED_FILE, parts) };
+}
+
+/** A Go kubelet would not start with one that is corrupt; we go on without, and leave it beside for whoever wants to see. */
+async function readOne(name: string, { files, log, rootDir }: CheckpointParts): Promise<FoundCheckpoint> {
+  const path = `${rootDir}/${name}`;
+  let why: string;
+  try {
+    const found = decodeCheckpoint(utf8Text(await files.read(path, BYTES_MAX)) ?? "");
+    if (found.kind === "read") return found;
+    ({ why } = found);
+  } catch (error) {
+    if (isMissing(error)) return NOTHING;
+    why = errorText(error);
+  }
+  log.error("a checkpoint of allocations is set aside", new Error(why), { path });
+  await files
+    .rename(path, `${path}.corrupt`)
+    .catch((error: unknown) => log.error("a corrupt checkpoint could not be set aside", error, { path }));
+  return NOTHING;
+}
+
+export interface CheckpointCells {
+  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly sourcesReady: Latest<boolean>;
+}
+
+export async function writeCheckpoints(
+  parts: CheckpointParts & { readonly clock: Clock },
+  { admittedPods, podOutcomes, sourcesReady }: CheckpointCells,
+  found: ResizeCheckpoints,
+  shutdown: AbortSignal,
+): Promise<void> {
+  const changes = new LatestCell(0);
+  const changed = () => changes.set(changes.value + 1);
+  const unwatch = [admittedPods.watch(changed), podOutcomes.watch(changed)];
+  const written = new Map<string, string>();
+  const write = async (name: string, pods: PodAllocations) => {
+    const text = encodeCheckpoint(pods);
+    if (written.get(name) === text) return;
+    try {
+      await parts.files.writeAtomically(`${parts.rootDir}/${name}`, utf8Bytes(text), 0o600);
+      written.set(name, text);
+    } catch (error) {
+      parts.log.error("a checkpoint of allocations could not be written", error, { name });
+    }
+  };
+  const writeBoth = async () => {
+    await write(ALLOCATED_FILE, allocatedNow(admittedPods));
+    await write(ACTUATED_FILE, actuatedNow(admittedPods, podOutcomes, found.actuated.pods));
+  };
+  try {
+    // Before every pod is known again, what was left here says more than we could.
+    for (let seen = 0; !sourcesReady.value; ) seen = await sourcesReady.changed(seen, shutdown);
+    for (let seen = -1; !shutdown.aborted; seen = await changes.changed(seen, shutdown)) {
+      // What starts meanwhile is not kept waiting for the disk.
+      await sleep(parts.clock, PAUSE_MS, shutdown);
+      seen = changes.version;
+      await writeBoth();
+    }
+  } catch (error) {
+    if (!shutdown.aborted) throw error;
+  } finally {
+    for (const end of unwatch) end();
+  }
+  // Whoever comes after us finds it as it is.
+  if (sourcesReady.value) await writeBoth();
+}
+
+function allocatedNow(admittedPods: CheckpointCells["admittedPods"]): PodAllocations {
+  const pods = new Map<string, Allocation>();
+  for (const uid of admittedPods.keys()) {
+    const admitted = admittedPods.get(uid);
+    if (admitted?.verdict.kind === "admitted") pods.set(uid, allocationOf(admitted.pod));
+  }
+  return pods;
+}
+
+/** Of a pod that has ended a Go kubelet keeps nothing either. What nobody has looked at yet is as it was found. */
+function actuatedNow(
+  admittedPods: CheckpointCells["admittedPods"],
+  podOutcomes: CheckpointCells["podOutcomes"],
+  found: PodAllocations,
+): PodAllocations {
+  const pods = new Map<string, Allocation>();
+  for (const uid of admittedPods.keys()) {
+    const { actuated, lifecycle } = podOutcomes.get(uid) ?? {};
+    if (lifecycle?.kind === "terminated" || lifecycle?.kind === "finished") continue;
+    const before = found.get(uid);
+    if (actuated === undefined && before !== undefined) pods.set(uid, before);
+    if (actuated === undefined) continue;
+    const { podLevel } = actuated.pod ?? {};
+    const containers = Object.fromEntries(actuated.containers);
+    pods.set(uid, { containers, ...(podLevel === undefined ? {} : { podLevel }) });
+  }
+  return pods;
+}

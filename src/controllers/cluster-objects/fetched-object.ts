@@ -1,0 +1,64 @@
+/**
+ * One object that a node may GET and not watch, such as a PersistentVolumeClaim: asked for at once, and again until it is as it should be.
+ * After that it is not asked for any more.
+ */
+import { type BackoffCurve, backoffMs } from "../../base/backoff.ts";
+import { errorText } from "../../base/error-text.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import { ApiError, isNotFound } from "../../ports/api-error.ts";
+import type { ApiObject, ApiServer, ObjectName, Resource } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import { EarlyRefusals, REFUSED_WAIT_MS } from "./early-refusals.ts";
+import { lean } from "./lean.ts";
+
+export interface FetchedObjectParts {
+  readonly api: Pick<ApiServer, "get">;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export interface Wanted<T extends ApiObject> {
+  readonly resource: Resource<T>;
+  readonly name: ObjectName;
+  readonly isSettled: (object: T) => boolean;
+}
+
+const BACKOFF: BackoffCurve = { firstMs: 500, maxMs: 30_000 };
+
+/** Ends when the object is settled or the signal aborts. */
+export async function fetchUntilSettled<T extends ApiObject>(
+  { resource, name, isSettled }: Wanted<T>,
+  { api, clock, random }: FetchedObjectParts,
+  publish: (known: KnownObject<T>) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  let heard = false;
+  let tries = 0;
+  const refusals = new EarlyRefusals();
+  while (!signal.aborted) {
+    let askedMs = 0;
+    let isEarly = false;
+    try {
+      const object = lean(await api.get(resource, name, signal));
+      heard = true;
+      publish({ kind: "present", object });
+      if (isSettled(object)) return;
+    } catch (error) {
+      if (signal.aborted) return;
+      isEarly = refusals.isOne(error);
+      if (isNotFound(error)) {
+        heard = true;
+        publish({ kind: "missing" });
+      } else if (!heard && !isEarly) {
+        // What was heard stays true until something else is heard.
+        publish({ kind: "unknown", trouble: error instanceof ApiError ? error.detail : errorText(error) });
+      }
+      askedMs = error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+    }
+    if (!isEarly) tries += 1;
+    const waitMs = isEarly ? REFUSED_WAIT_MS : Math.max(backoffMs(BACKOFF, tries, random.fraction()), askedMs);
+    await sleep(clock, waitMs, signal).catch(() => undefined); // Rejects only when the signal aborts, which ends the loop.
+  }
+}

@@ -1,0 +1,53 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ADMIN } from "../../../sim/fake-api-server/identity.ts";
+import { kindOf } from "../../../sim/fake-api-server/kinds.ts";
+import { World } from "../../../sim/world.ts";
+import { pod } from "../../../test/support/pods.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { runtimeClasses as runtimeClassKind } from "../../api/resources.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { type DesiredPod, type DesiredPods, noPods } from "../../domain/pod/desired-pod.ts";
+import type { RuntimeClasses } from "../../domain/pod/runtime-handler.ts";
+import { runRuntimeClasses } from "./runtime-classes.ts";
+
+test("[25.8] the classes are watched from the first pod on that names one, and unknown until the first list", async () => {
+  const world = new World({ seed: 1, latencyMs: () => 1 });
+  const life = world.calls.begin("n1", 1);
+  const api = world.api.connect(life, { kind: "node", name: "n1" });
+  const desiredPods = new LatestCell<DesiredPods>(noPods);
+  const runtimeClasses = new LatestCell<RuntimeClasses>(undefined);
+  const stop = new AbortController();
+  const put = (name: string) =>
+    world.api.writes.create(kindOf(runtimeClassKind), { metadata: { name }, handler: `${name}-handler` }, ADMIN);
+  const wanting = (runtimeClassName: string): DesiredPod => {
+    const given = pod({ runtimeClassName });
+    return { uid: runtimeClassName, source: "api", pod: given, given, firstSeenWallMs: 0 };
+  };
+  const desire = (...names: readonly string[]) =>
+    desiredPods.set({ ...noPods, pods: new Map(names.map((name) => [name, wanting(name)])) });
+  put("a");
+  const parts = { api, clock: life.clock, random: world.random, log: keptLog(), desiredPods, runtimeClasses };
+  const ended = runRuntimeClasses(parts, stop.signal);
+  desire("");
+  await world.advance(10_000);
+  assert.deepEqual([runtimeClasses.value, world.api.watchCount], [undefined, 0], "nobody asks for one");
+  desire("", "a");
+  await world.advance(1_000);
+  put("b");
+  await world.advance(10);
+  assert.deepEqual(
+    [...(runtimeClasses.value ?? [])].map(([name, { handler }]) => [name, handler]),
+    [
+      ["a", "a-handler"],
+      ["b", "b-handler"],
+    ],
+  );
+  world.api.writes.delete(kindOf(runtimeClassKind), { name: "a" }, {}, ADMIN);
+  desire();
+  await world.advance(10);
+  assert.deepEqual([...(runtimeClasses.value?.keys() ?? [])], ["b"], "and goes on when the pod is gone");
+  stop.abort(new Error("shutting down"));
+  await world.until(ended);
+  assert.deepEqual([life.pendingCount, life.timerCount, world.api.watchCount], [0, 0, 0]);
+});

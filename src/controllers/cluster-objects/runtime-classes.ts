@@ -1,0 +1,52 @@
+/**
+ * The RuntimeClasses of the cluster, from one watch that begins with the first pod that names one: most nodes never have such a pod. The
+ * cell is undefined until the first list, and readers must not take that for "there are none".
+ */
+import type { RuntimeClass } from "../../api/gen/node-v1.ts";
+import { runtimeClasses as runtimeClassKind } from "../../api/resources.ts";
+import { startInformer } from "../../concurrency/informer.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { whenever } from "../../concurrency/whenever.ts";
+import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
+import { type RuntimeClasses, runtimeClassOf } from "../../domain/pod/runtime-handler.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import { lean } from "./lean.ts";
+
+export interface RuntimeClassesParts {
+  readonly api: Pick<ApiServer, "list" | "watch">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly desiredPods: Latest<DesiredPods>;
+  readonly runtimeClasses: LatestCell<RuntimeClasses>;
+}
+
+export async function runRuntimeClasses(parts: RuntimeClassesParts, shutdown: AbortSignal): Promise<void> {
+  const { api, clock, random, log, desiredPods, runtimeClasses } = parts;
+  await firstNamed(desiredPods, shutdown);
+  if (shutdown.aborted) return;
+  const onTrouble = (detail: string) => log.info(2, "Watching the RuntimeClasses failed, trying again", { detail });
+  const options = {
+    api,
+    resource: runtimeClassKind,
+    selection: {},
+    clock,
+    random,
+    onTrouble,
+    keep: lean<RuntimeClass>,
+  };
+  const informer = startInformer(options, shutdown);
+  const { store } = informer;
+  await whenever(store, () => runtimeClasses.set(store.value.objects), shutdown);
+  await informer.ended;
+}
+
+async function firstNamed(desiredPods: Latest<DesiredPods>, shutdown: AbortSignal): Promise<void> {
+  const isNamed = () => [...desiredPods.value.pods.values()].some(({ pod }) => runtimeClassOf(pod) !== undefined);
+  while (!isNamed() && !shutdown.aborted) {
+    await desiredPods.changed(desiredPods.version, shutdown).catch(() => undefined); // Rejects only when the signal aborts.
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * The Services of the whole cluster, from one watch: containers are told in their environment where those of their namespace are. The cell
+ * is undefined until the first list, and readers must not take that for "there are none".
+ */
+import type { Service } from "../../api/gen/core-v1.ts";
+import { services as serviceKind } from "../../api/resources.ts";
+import { startInformer } from "../../concurrency/informer.ts";
+import type { LatestCell } from "../../concurrency/latest-cell.ts";
+import { whenever } from "../../concurrency/whenever.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Random } from "../../ports/random.ts";
+import { lean } from "./lean.ts";
+
+export interface ServicesParts {
+  readonly api: Pick<ApiServer, "list" | "watch">;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** By "namespace/name". */
+  readonly services: LatestCell<ReadonlyMap<string, Service> | undefined>;
+}
+
+export async function runServices(parts: ServicesParts, shutdown: AbortSignal): Promise<void> {
+  const { api, clock, random, log, services } = parts;
+  const onTrouble = (detail: string) => log.info(2, "Watching the Services failed, trying again", { detail });
+  const options = { api, resource: serviceKind, selection: {}, clock, random, onTrouble, keep: lean<Service> };
+  const informer = startInformer(options, shutdown);
+  const { store } = informer;
+  await whenever(store, () => services.set(store.value.objects), shutdown);
+  await informer.ended;
+}

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { JournalRecord } from "../../domain/journal/records.ts";
+import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
+import { Narrator, tellBoth } from "./narrator.ts";
+import { watchTroubles } from "./watch-troubles.ts";
+
+function begin() {
+  const clock = new ManualClock();
+  const noted: string[] = [];
+  const note = (record: JournalRecord) => {
+    assert.equal(record.kind, "told");
+    if (record.kind === "told") noted.push(`${record.pod}|${record.on}|${record.reason}|${record.why}|${record.times}`);
+  };
+  const narrator = new Narrator({ note }, clock);
+  const cells = {
+    runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
+  };
+  const shutdown = new AbortController();
+  const done = watchTroubles({ narrator, clock, ...cells }, shutdown.signal);
+  const health = async (troubles: readonly string[]) => {
+    const status = { conditions: [{ type: "RuntimeReady", status: true, reason: "", message: "" }], handlers: [] };
+    const version = { name: "sim", version: "1", apiVersion: "v1" };
+    cells.runtimeHealth.set({
+      kind: "answered",
+      status,
+      version,
+      readiness: "ready",
+      troubles,
+    } as unknown as RuntimeHealth);
+    await clock.advance(0);
+  };
+  const end = async () => {
+    shutdown.abort();
+    await done;
+  };
+  return { clock, noted, narrator, cells, health, end };
+}
+
+test("the runtime is told of when its trouble changes by more than a number, and when that is gone", async () => {
+  const { clock, noted, health, end } = begin();
+  await health(["it has only begun"]);
+  assert.deepEqual(noted, []);
+  await clock.advance(6_000);
+  await health([]);
+  for (let seconds = 1; seconds < 50; seconds += 1) await health([`last seen ${seconds}.5s ago`]);
+  await health([]);
+  assert.deepEqual(noted, ["|runtime|RuntimeNotReady|last seen 1.5s ago|1", "|runtime|RuntimeReady||1"]);
+  await end();
+});
+
+test("events of pods are noted beside being told, those of the node are only told", async () => {
+  const { noted, narrator, end } = begin();
+  const told: string[] = [];
+  const sink = tellBoth({ emit: (_, type, reason) => told.push(`${type} ${reason}`) }, narrator);
+  const name = { namespace: "shop", name: "web" };
+  sink.emit({ kind: "Pod", ...name, uid: "u1", fieldPath: "spec.containers{app}" }, "Warning", "Failed", "Error: no");
+  sink.emit({ kind: "Pod", ...name, uid: "" }, "Warning", "Failed", "of nobody");
+  sink.emit({ kind: "Node", name: "n1", namespace: "", uid: "" }, "Normal", "Starting", "Starting kubelet.");
+  assert.deepEqual(told, ["Warning Failed", "Warning Failed", "Normal Starting"]);
+  assert.deepEqual(noted, ["shop/web|spec.containers{app}|Failed|Error: no|1"]);
+  await end();
+});

@@ -1,0 +1,210 @@
+/**
+ * Keeps the logs of running containers within their limits: one that has reached its size is renamed, the runtime is told to begin a new one,
+ * and what was rotated before is compressed. Every log is looked at in its interval, and sooner while it is written to; see
+ * `domain/housekeeping/log-rotation.ts`.
+ *
+ * Killed at any step it loses nothing: a log that is not there is asked for anew at the next look, and what is left of a compression goes
+ * with the next rotation. Making room comes first and needs none; a full disk keeps logs from being compressed, not from being rotated.
+ */
+import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import type { Turnstile } from "../../concurrency/turnstile.ts";
+import { growthPerMs, type LogSize, nextLook, type RotationPolicy } from "../../domain/housekeeping/log-rotation.ts";
+import type { PodContainer, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { HostFiles } from "../../ports/host-files.ts";
+import type { Log } from "../../ports/log.ts";
+import type { LogFiles } from "../../ports/log-files.ts";
+import type { Runtime } from "../../ports/runtime.ts";
+import { compressParts } from "./compress-logs.ts";
+import { LogRotationError, rotateLog } from "./rotate-log.ts";
+
+export interface LogRotationOptions {
+  readonly runtime: Pick<Runtime, "reopenLog">;
+  readonly files: HostFiles;
+  readonly logFiles: Pick<LogFiles, "compress">;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly policy: RotationPolicy;
+  /** How many are compressed at once. */
+  readonly workers: Turnstile;
+}
+
+const RETRY_MS_MIN = 1_000;
+
+/** A container whose log is kept. */
+interface Kept {
+  readonly container: PodContainer;
+  size: LogSize | undefined;
+  failures: number;
+  /** The wait for its next line. */
+  watch: LinkedSignal | undefined;
+  /** Why it could not be compressed, once that is told. */
+  compressionTrouble: string | undefined;
+}
+
+export class LogRotation {
+  readonly #options: LogRotationOptions;
+  readonly #kept = new Map<string, Kept>();
+  readonly #idsOfPods = new Map<string, readonly string[]>();
+  /** Names that a compression writes to at this moment. */
+  readonly #beingWritten = new Set<string>();
+
+  constructor(options: LogRotationOptions) {
+    this.#options = options;
+  }
+
+  async run(shutdown: AbortSignal): Promise<void> {
+    const { clock, log, podRuntimeStatus } = this.#options;
+    const onBug = (what: string) => (id: string, error: unknown) =>
+      log.error(`${what} a log failed in an unforeseen way`, error, { containerID: id });
+    const compressions = new KeyedWorker<string>({
+      turn: (id, signal) => this.#compress(id, signal),
+      onBug: onBug("compressing"),
+      shutdown,
+    });
+    const looks = new KeyedWorker<string>({
+      turn: async (id, signal) => {
+        if (await this.#look(id, timers, looks, signal)) compressions.wake(id);
+      },
+      onBug: onBug("rotating"),
+      shutdown,
+    });
+    const timers = new TimerQueue<string>(clock, (id) => looks.wake(id));
+    const note = (uid: string) => this.#note(uid, looks, timers, shutdown);
+    const unwatch = podRuntimeStatus.watch(note);
+    for (const uid of podRuntimeStatus.keys()) note(uid);
+    try {
+      await aborted(shutdown);
+    } finally {
+      unwatch();
+      timers.close();
+      for (const id of this.#kept.keys()) this.#forget(id);
+      await Promise.all([looks.drained(), compressions.drained()]);
+    }
+  }
+
+  /** Those that run are kept from now on; those that do not, no longer: they write nothing. */
+  #note(uid: string, looks: KeyedWorker<string>, timers: TimerQueue<string>, shutdown: AbortSignal): void {
+    if (shutdown.aborted) return;
+    const running = (this.#options.podRuntimeStatus.get(uid)?.containers ?? []).filter(isKept);
+    const ids = running.map(({ id }) => id);
+    for (const id of this.#idsOfPods.get(uid) ?? []) {
+      if (ids.includes(id)) continue;
+      timers.cancel(id);
+      this.#forget(id);
+    }
+    if (ids.length > 0) this.#idsOfPods.set(uid, ids);
+    else this.#idsOfPods.delete(uid);
+    for (const container of running) {
+      if (this.#kept.has(container.id)) continue;
+      const none = { size: undefined, watch: undefined, compressionTrouble: undefined };
+      this.#kept.set(container.id, { container, failures: 0, ...none });
+      looks.wake(container.id);
+    }
+  }
+
+  #forget(id: string): void {
+    const kept = this.#kept.get(id);
+    this.#kept.delete(id);
+    if (kept !== undefined) endWatch(kept);
+  }
+
+  /** Answers whether there may be something to compress. */
+  async #look(
+    id: string,
+    timers: TimerQueue<string>,
+    looks: KeyedWorker<string>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
+    const { clock, log, policy } = this.#options;
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return false;
+    const isFirst = kept.size === undefined;
+    try {
+      const { bytes, rotated } = await rotateLog(kept.container, this.#beingWritten, this.#options, signal);
+      const atMs = clock.monotonicMs();
+      const rate = growthPerMs(kept.size, { bytes, atMs });
+      const isQuiet = !rotated && kept.size?.bytes === bytes;
+      kept.size = { bytes: rotated ? 0 : bytes, atMs };
+      const next = nextLook(kept.size.bytes, rate, policy);
+      kept.failures = 0;
+      if (!isQuiet) endWatch(kept);
+      if (next.kind === "in") timers.wakeIn(id, Math.min(next.ms, policy.everyMs));
+      else if (kept.watch === undefined) this.#lookWhenWritten(kept, next.notBeforeMs, looks);
+      timers.wakeIn(id, policy.everyMs);
+      return rotated || isFirst;
+    } catch (error) {
+      if (signal.aborted) return false;
+      const message = error instanceof LogRotationError ? error.step : "a container's log could not be looked at";
+      log.error(message, error, { containerID: id, path: kept.container.logPath });
+      timers.wakeIn(id, Math.min(RETRY_MS_MIN * 2 ** kept.failures, policy.everyMs));
+      kept.failures += 1;
+      return false;
+    }
+  }
+
+  /** One wait is enough for as long as nothing is written. */
+  #lookWhenWritten(kept: Kept, notBeforeMs: number, looks: KeyedWorker<string>): void {
+    const { id } = kept.container;
+    if (this.#kept.get(id) !== kept) return;
+    const watch = linkSignals();
+    kept.watch = watch;
+    this.#written(kept, notBeforeMs, watch.signal).then(
+      () => {
+        if (kept.watch === watch) kept.watch = undefined;
+        looks.wake(id);
+      },
+      (error: unknown) => {
+        if (watch.signal.aborted) return;
+        kept.watch = undefined;
+        this.#options.log.error("a container's log could not be watched", error, { path: kept.container.logPath });
+      },
+    );
+  }
+
+  /** The watch is there only while nothing is written: a kernel that tells of every line would be all we hear. */
+  async #written({ container, size }: Kept, notBeforeMs: number, signal: AbortSignal): Promise<void> {
+    const { clock, files } = this.#options;
+    const { logPath } = container;
+    await sleep(clock, notBeforeMs, signal);
+    let isFirst = true;
+    for await (const _ of files.watch(logPath.slice(0, logPath.lastIndexOf("/")), signal)) {
+      if (!isFirst) return;
+      isFirst = false;
+      // Written to before the watch was there.
+      if ((await files.facts(logPath))?.sizeBytes !== size?.bytes) return;
+    }
+    signal.throwIfAborted();
+  }
+
+  async #compress(id: string, signal: AbortSignal): Promise<void> {
+    const kept = this.#kept.get(id);
+    if (kept === undefined) return;
+    const { log } = this.#options;
+    const trouble = await compressParts(kept.container.logPath, this.#beingWritten, this.#options, signal);
+    if (signal.aborted) return;
+    if (trouble !== undefined && trouble.message !== kept.compressionTrouble) {
+      log.error("a rotated log could not be compressed and stays as it is", trouble, { containerID: id });
+    }
+    kept.compressionTrouble = trouble?.message;
+  }
+}
+
+function endWatch(kept: Kept): void {
+  kept.watch?.abort(new Error("it is not waited for any longer"));
+  kept.watch = undefined;
+}
+
+const isKept = ({ state, logPath }: PodContainer): boolean => state === "running" && logPath.startsWith("/");
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

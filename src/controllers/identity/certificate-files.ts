@@ -1,0 +1,28 @@
+/** The certificate that the node shows, from files that its operator keeps: read again when they change, the old one kept while the new is broken. */
+import type { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
+import { type WatchedFilesParts, watchFiles } from "./watched-files.ts";
+
+export interface CertificateFilesParts extends WatchedFilesParts {
+  readonly servingCertificate: LatestCell<ServingCertificate | undefined>;
+  /** Why it cannot be shown. */
+  readonly servingFault: (certificate: ServingCertificate) => string | undefined;
+}
+
+export const runCertificateFiles = (
+  files: { readonly certificate: string; readonly key: string; readonly reload: boolean },
+  parts: CertificateFilesParts,
+  shutdown: AbortSignal,
+): Promise<void> =>
+  watchFiles<ServingCertificate>(
+    {
+      what: "the serving certificate",
+      paths: [files.certificate, files.key],
+      reload: files.reload,
+      parse: ([certificatePem = "", keyPem = ""]) => ({ certificatePem, keyPem }),
+      fault: parts.servingFault,
+      cell: parts.servingCertificate,
+    },
+    parts,
+    shutdown,
+  );

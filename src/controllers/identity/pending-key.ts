@@ -1,0 +1,78 @@
+/**
+ * The key of a first certificate, on disk from before it is asked for until the certificate is there: whoever starts again asks for the
+ * same, under the same name, and nobody has to approve twice. The name is the one the Go kubelet computes from the same file.
+ */
+import { createHash } from "node:crypto";
+import { errorText } from "../../base/error-text.ts";
+import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
+import type { Subject } from "../../domain/identity/certificate-pair.ts";
+import { keyPemOf } from "../../domain/identity/pem.ts";
+import { readLinked } from "../../ports/follow-links.ts";
+import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import { KeyError, type Keys } from "../../ports/keys.ts";
+import type { Log } from "../../ports/log.ts";
+
+export interface PendingKeyParts {
+  readonly files: HostFiles;
+  readonly keys: Keys;
+  readonly log: Log;
+  readonly folder: string;
+}
+
+const KEY_BYTES_MAX = 1 << 16;
+
+export class PendingKey {
+  readonly #parts: PendingKeyParts;
+
+  constructor(parts: PendingKeyParts) {
+    this.#parts = parts;
+  }
+
+  get #path(): string {
+    return `${this.#parts.folder}/kubelet-client.key.tmp`;
+  }
+
+  /** The one on disk, or a new one that is on disk when this resolves. */
+  async loadOrMake(): Promise<string> {
+    const kept = await this.#load();
+    if (kept !== undefined) return kept;
+    const { files, keys, folder } = this.#parts;
+    const made = keys.make();
+    await files.makeFolder(folder, 0o755);
+    await files.writeAtomically(this.#path, utf8Bytes(made), 0o600);
+    return made;
+  }
+
+  /** Its certificate is there, or will never be. */
+  async drop(): Promise<void> {
+    await this.#parts.files.removeFile(this.#path);
+  }
+
+  async #load(): Promise<string | undefined> {
+    const { files, keys, log } = this.#parts;
+    try {
+      const keyPem = keyPemOf(utf8Text(await readLinked(files, this.#path, KEY_BYTES_MAX)) ?? "");
+      if (keyPem === undefined) throw new KeyError("the text holds no private key");
+      keys.describe(keyPem);
+      return keyPem;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      if (!(error instanceof KeyError)) throw error;
+      log.info(0, "The key of a certificate that was asked for cannot be used; another is made", {
+        path: this.#path,
+        err: errorText(error),
+      });
+      return undefined;
+    }
+  }
+}
+
+/** Of what makes one request another: key, subject and usages. */
+export function requestName(publicKeyDer: Uint8Array, subject: Subject, usages: readonly string[]): string {
+  const texts = [subject.commonName, ...subject.organizations, ...usages];
+  const hash = createHash("sha512-256");
+  // The mark between is no digit of this base64, so that two lists never spell the same.
+  for (const part of [publicKeyDer, ...texts.map(utf8Bytes)])
+    hash.update(`${Buffer.from(part).toString("base64url")}|`);
+  return `node-csr-${hash.digest("base64url")}`;
+}

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { type TestContext, test } from "node:test";
+import { FakeFiles } from "../../../sim/fake-files.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
+import { runCertificateFiles } from "./certificate-files.ts";
+import { runClientCa } from "./client-ca.ts";
+
+const [CERTIFICATE, KEY] = ["/pki/tls.crt", "/pki/tls.key"];
+const bytes = (text: string) => new TextEncoder().encode(text);
+
+async function world(t: TestContext, { reload = true } = {}) {
+  const clock = new ManualClock();
+  const files = new FakeFiles({ clock }).port;
+  const log = keptLog();
+  const servingCertificate = new LatestCell<ServingCertificate | undefined>(undefined);
+  const clientCa = new LatestCell<string | undefined>(undefined);
+  await files.makeFolder("/pki", 0o755);
+  const write = (path: string, text: string) => files.writeAtomically(path, bytes(text), 0o600);
+  const shutdown = new AbortController();
+  const servingFault = ({ certificatePem, keyPem }: ServingCertificate) =>
+    certificatePem.replace("certificate", "") === keyPem.replace("key", "") ? undefined : "the key is another's";
+  const bundleFault = (pem: string) => (pem.startsWith("bundle") ? undefined : "no certificate");
+  const parts = { clock, files, log, servingCertificate, clientCa, servingFault, bundleFault };
+  const start = () => {
+    const running = [
+      runCertificateFiles({ certificate: CERTIFICATE, key: KEY, reload }, parts, shutdown.signal),
+      runClientCa({ path: "/pki/ca.crt", reload }, parts, shutdown.signal),
+    ];
+    t.after(async () => {
+      shutdown.abort(new Error("over"));
+      await Promise.all(running);
+      assert.equal(clock.timersPending, 0);
+    });
+  };
+  const shown = () => servingCertificate.value?.certificatePem;
+  return { clock, files, log, write, start, shown, clientCa };
+}
+
+test("[2.4] the certificate is read at the start, and again when its files have changed", async (t) => {
+  const { clock, write, start, shown, log } = await world(t);
+  await write(CERTIFICATE, "certificate1");
+  await write(KEY, "key1");
+  start();
+  await clock.advance(1);
+  assert.equal(shown(), "certificate1");
+  await write(KEY, "key2");
+  await clock.advance(1);
+  assert.equal(shown(), "certificate1", "half of a pair is not shown");
+  await write(CERTIFICATE, "certificate2");
+  await clock.advance(1);
+  assert.equal(shown(), "certificate2");
+  assert.equal(log.lines.filter((line) => line.includes("what was read before stays")).length > 0, true);
+  assert.ok(!log.lines.join("\n").includes("key2"));
+});
+
+test("[2.4] files that are links to where somebody keeps them are followed", async (t) => {
+  const { clock, files, write, start, shown } = await world(t);
+  await files.makeFolder("/kept", 0o700);
+  await write("/kept/1.pem", "certificate1");
+  await write("/kept/1.key", "key1");
+  await files.link("/kept/1.pem", CERTIFICATE);
+  await files.link("/kept/1.key", KEY);
+  start();
+  await clock.advance(1);
+  assert.equal(shown(), "certificate1");
+  await write("/kept/2.pem", "certificate2");
+  await write("/kept/2.key", "key2");
+  await files.link("/kept/2.key", KEY);
+  await files.link("/kept/2.pem", CERTIFICATE);
+  await clock.advance(1);
+  assert.equal(shown(), "certificate2");
+});
+
+test("a file that is missing at the start is waited for, and told once", async (t) => {
+  const { clock, write, start, clientCa, log } = await world(t);
+  start();
+  await clock.advance(30_000);
+  const told = () => log.lines.filter((line) => line.includes("authorities of client certificates cannot be used"));
+  assert.equal(told().length, 1);
+  await write("/pki/ca.crt", "bundle1");
+  await clock.advance(1);
+  assert.equal(clientCa.value, "bundle1");
+});
+
+test("[2.6] a bundle that is broken or gone leaves the old one in force", async (t) => {
+  const { clock, files, write, start, clientCa } = await world(t);
+  await write("/pki/ca.crt", "bundle1");
+  start();
+  await clock.advance(1);
+  await write("/pki/ca.crt", "rubbish");
+  await clock.advance(1);
+  assert.equal(clientCa.value, "bundle1");
+  await files.removeFile("/pki/ca.crt");
+  await clock.advance(60_000);
+  assert.equal(clientCa.value, "bundle1");
+  await write("/pki/ca.crt", "bundle2");
+  await clock.advance(1);
+  assert.equal(clientCa.value, "bundle2");
+});
+
+test("where changes are not heeded the first good content stays", async (t) => {
+  const { clock, write, start, clientCa } = await world(t, { reload: false });
+  await write("/pki/ca.crt", "bundle1");
+  start();
+  await clock.advance(1);
+  await write("/pki/ca.crt", "bundle2");
+  await clock.advance(120_000);
+  assert.equal(clientCa.value, "bundle1");
+});

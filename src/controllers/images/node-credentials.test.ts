@@ -1,0 +1,58 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { install } from "../../../sim/world-files.ts";
+import { imageWorld } from "../../../test/support/image-world.ts";
+import { readNodeLogins } from "./node-credentials.ts";
+
+const FOLDERS = { root: "/root-dir", working: "/working", home: "/home" };
+const auths = (username: string) => JSON.stringify({ auths: { "docker.io": { username } } });
+const bare = (username: string) => JSON.stringify({ "docker.io": { username } });
+
+/** From the last place to the first: each must win over those before it. */
+const PLACES: readonly (readonly [path: string, text: (name: string) => string])[] = [
+  ["/.dockercfg", bare],
+  ["/home/.dockercfg", bare],
+  ["/working/.dockercfg", bare],
+  ["/root-dir/.dockercfg", bare],
+  ["/.docker/config.json", auths],
+  ["/home/.docker/config.json", auths],
+  ["/working/config.json", auths],
+  ["/root-dir/config.json", auths],
+];
+
+test("[9.6] [27.1.33] the first file that can be read counts, config.json before .dockercfg, each in its order of places", async () => {
+  const { files, log } = imageWorld();
+  const read = async (folders = FOLDERS) =>
+    (await readNodeLogins(folders, { files: files.port, log })).flatMap((logins) =>
+      logins.map(([, { username }]) => username),
+    );
+  assert.deepEqual(await read(), []);
+  for (const [path, text] of PLACES) {
+    install(files, path, text(path));
+    assert.deepEqual(await read(), [path]);
+  }
+  install(files, "/root-dir/config.json", "not json");
+  assert.deepEqual(await read(), ["/working/config.json"]);
+  assert.match(log.lines.join("\n"), /A file with registry logins is none .*root-dir/);
+  install(files, "/root-dir/config.json", "{}");
+  assert.deepEqual(await read(), [], "a file without logins is a file");
+  const elsewhere = { root: "/none", working: "/w2", home: "" };
+  install(files, "/w2/.docker/config.json", auths("below the working folder"));
+  assert.deepEqual(await read(elsewhere), ["below the working folder"]);
+});
+
+test("[9.6] [27.1.33] links are followed, and a change of the file counts at the next pull", async () => {
+  const world = imageWorld();
+  const { files, ensure, calls } = world;
+  install(files, "/root-dir/v1", auths("first"));
+  install(files, "/keys/v2", auths("second"));
+  await files.port.link("v1", "/root-dir/config.json");
+  await ensure({ image: "a" });
+  await files.port.link("/keys/v2", "/root-dir/config.json");
+  await ensure({ image: "b", uid: "u2" });
+  assert.deepEqual(
+    calls.map(({ credentials }) => credentials?.username),
+    ["first", "second"],
+  );
+  await world.finish();
+});

@@ -1,0 +1,43 @@
+/** What the node has of an image already, as far as the pull policy lets that count. */
+import type { PresentImage, RefusedImage } from "../../domain/images/image-answer.ts";
+import { asksNode, decidePull } from "../../domain/images/pull-decision.ts";
+import { inspectFailedText, neverPullText, presentText } from "../../domain/images/pull-messages.ts";
+import type { ImageSpec } from "../../domain/runtime/image.ts";
+import type { Images } from "../../ports/images.ts";
+import { isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
+
+export type Tell = (type: "Normal" | "Warning", reason: string, message: string) => void;
+
+/** Undefined: it is to be pulled. */
+export async function imageOnNode(
+  { image, policy, tell }: { readonly image: string; readonly policy: string; readonly tell: Tell },
+  spec: ImageSpec,
+  images: Pick<Images, "imageStatus">,
+  signal: AbortSignal,
+): Promise<PresentImage | RefusedImage | undefined> {
+  if (!asksNode(policy)) return undefined;
+  try {
+    const found = await images.imageStatus(spec, signal);
+    const decision = decidePull(policy, found !== undefined);
+    if (decision === "pull") return undefined;
+    if (decision === "use" && found !== undefined) {
+      tell("Normal", "Pulled", presentText(image));
+      return { kind: "present", ref: found.id, image: found };
+    }
+    const message = neverPullText(image);
+    tell("Warning", "ErrImageNeverPull", message);
+    return refused("ErrImageNeverPull", message);
+  } catch (error) {
+    if (signal.aborted || !isRuntimeError(error)) throw error;
+    const message = inspectFailedText(rpcText(error));
+    tell("Warning", "InspectFailed", message);
+    return refused("ImageInspectError", message);
+  }
+}
+
+export const refused = (reason: string, message: string, retryMs?: number): RefusedImage => ({
+  kind: "refused",
+  reason,
+  message,
+  retryMs,
+});

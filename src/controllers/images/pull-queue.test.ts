@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type PullOutcome, PullQueue } from "./pull-queue.ts";
+
+/** What waits for a promise has run when this has. */
+const turn = async () => {
+  for (let step = 0; step < 10; step += 1) await Promise.resolve();
+};
+
+interface Call {
+  readonly name: string;
+  readonly signal: AbortSignal;
+  readonly end: (outcome: PullOutcome<string>) => void;
+}
+
+function begin(most: number) {
+  const queue = new PullQueue<string>(most);
+  const calls: Call[] = [];
+  const heard: string[] = [];
+  const join = (key: string, who = key) =>
+    queue.join(
+      key,
+      (signal) => {
+        const { promise, resolve, reject } = Promise.withResolvers<PullOutcome<string>>();
+        signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+        calls.push({ name: key, signal, end: resolve });
+        return promise;
+      },
+      {
+        moved: (position) => void heard.push(`${who} ${position}`),
+        settled: (outcome) => void heard.push(`${who} ${outcome.kind === "pulled" ? outcome.pulled : outcome.error}`),
+      },
+    );
+  const told = () => heard.splice(0);
+  const pulled = async (name: string) => {
+    calls.find((call) => call.name === name && !call.signal.aborted)?.end({ kind: "pulled", pulled: "ok" });
+    await turn();
+  };
+  return { queue, calls, join, told, pulled, names: () => calls.map(({ name }) => name) };
+}
+
+test("[9.4] so many at once, the others in the order they came, each told its place as it changes", async () => {
+  const { join, told, pulled, names } = begin(2);
+  for (const key of ["a", "b", "c", "d"]) join(key);
+  assert.deepEqual(names(), ["a", "b"]);
+  assert.deepEqual(told(), ["a 0", "b 0", "c 1", "c 1", "d 2"]);
+  await pulled("b");
+  assert.deepEqual(told(), ["b ok", "c 0", "d 1"]);
+  await pulled("a");
+  await pulled("c");
+  await pulled("d");
+  assert.deepEqual(told(), ["a ok", "d 0", "c ok", "d ok"]);
+});
+
+test("who asks for what is under way or waits already shares it, and hears the same", async () => {
+  const { join, told, pulled, names } = begin(1);
+  join("a", "first");
+  join("a", "second");
+  join("b", "third");
+  join("b", "fourth");
+  told();
+  await pulled("a");
+  assert.deepEqual(told(), ["first ok", "second ok", "third 0", "fourth 0"]);
+  await pulled("b");
+  assert.deepEqual(names(), ["a", "b"]);
+  join("a", "later");
+  assert.deepEqual(names(), ["a", "b", "a"], "what is over is not shared");
+});
+
+test("what nobody waits for any more is cut short, or never begins; its key is free at once", async () => {
+  const { join, told, pulled, calls, names } = begin(1);
+  const leaveFirst = join("a", "first");
+  const leaveSecond = join("a", "second");
+  const leaveQueued = join("b");
+  join("c");
+  leaveQueued();
+  leaveFirst();
+  assert.equal(calls[0]?.signal.aborted, false);
+  leaveSecond();
+  leaveSecond();
+  assert.equal(calls[0]?.signal.aborted, true);
+  join("a", "again");
+  await turn();
+  await pulled("c");
+  assert.deepEqual(names(), ["a", "c", "a"]);
+  await pulled("a");
+  assert.deepEqual(
+    told().filter((line) => line.endsWith("ok")),
+    ["c ok", "again ok"],
+  );
+});
+
+test("a pull that fails in an unforeseen way is told and holds up nobody; the end comes when all is at rest", async () => {
+  const { queue, join, told, names } = begin(1);
+  queue.join("x", () => Promise.reject(new Error("a bug")), {
+    moved: () => {},
+    settled: (outcome) => assert.deepEqual(outcome, { kind: "failed", error: "a bug" }),
+  });
+  join("a");
+  join("b");
+  await turn();
+  assert.deepEqual(names(), ["a"]);
+  told();
+  await queue.close();
+  assert.deepEqual([told(), names()], [[], ["a"]]);
+});

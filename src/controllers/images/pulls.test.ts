@@ -1,0 +1,268 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { anImage, type ImageWorld, imageWorld } from "../../../test/support/image-world.ts";
+import { RuntimeError } from "../../ports/runtime-error.ts";
+
+const kinds = (world: ImageWorld) => world.calls.map(({ image }) => image);
+/** Asks again once what was asked for has settled. */
+const after = async (world: ImageWorld, act: () => void) => {
+  act();
+  await world.clock.advance(0);
+};
+
+test("[9.1][9.2] a pull is under way until it is done; its answer is had once, and always pulls again", async () => {
+  const world = imageWorld();
+  const { ensure, calls, told, clock, settled } = world;
+  assert.equal((await ensure()).kind, "underWay");
+  assert.deepEqual(told.splice(0), ['app: Normal Pulling: Pulling image "busybox"']);
+  await clock.advance(1_500);
+  assert.equal((await ensure()).kind, "underWay");
+  await after(world, () => calls[0]?.succeed());
+  assert.deepEqual(settled, ["u1/app"]);
+  assert.deepEqual(told, [
+    'app: Normal Pulled: Successfully pulled image "busybox" in 1.5s (1.5s including waiting). Image size: 7 bytes.',
+  ]);
+  const image = anImage("busybox:latest");
+  assert.deepEqual(await ensure(), { kind: "present", ref: image.id, image });
+  assert.deepEqual([kinds(world), world.pullsUnderWay.size], [["busybox:latest"], 0]);
+  assert.equal((await ensure()).kind, "underWay");
+  assert.equal(calls.length, 2);
+  await world.finish();
+  assert.equal(calls[1]?.signal.aborted, true);
+  assert.equal(clock.timersPending, 0);
+});
+
+test("[9.1] what is there is used without a pull; never does not pull; what has no name or cannot be seen is said", async () => {
+  const world = imageWorld();
+  const { ensure, told, inspection } = world;
+  world.present.add("there:1");
+  const image = anImage("there:1");
+  const used = { kind: "present", ref: image.id, image };
+  for (const policy of ["IfNotPresent", "Never"]) assert.deepEqual(await ensure({ image: "there:1", policy }), used);
+  const present =
+    'app: Normal Pulled: Container image "there:1" already present on machine and can be accessed by the pod';
+  assert.deepEqual(told.splice(0), [present, present]);
+  const never = await ensure({ image: "gone", policy: "Never" });
+  const message = 'Container image "gone" is not present with pull policy of Never';
+  assert.deepEqual(never, { kind: "refused", reason: "ErrImageNeverPull", message, retryMs: undefined });
+  const unnamed = await ensure({ image: "No Name" });
+  assert.equal(unnamed.kind === "refused" && unnamed.reason, "InvalidImageName");
+  inspection.refuses = new RuntimeError("ImageStatus", "unknown", "not today");
+  const unseen = await ensure({ image: "gone", policy: "IfNotPresent" });
+  assert.equal(unseen.kind === "refused" && unseen.reason, "ImageInspectError");
+  assert.deepEqual(told, [
+    `app: Warning ErrImageNeverPull: ${message}`,
+    `app: Warning InspectFailed: Failed to apply default image tag "No Name": couldn't parse image name "No Name": invalid reference format: repository name (library/No Name) must be lowercase`,
+    'app: Warning InspectFailed: Failed to inspect image "": rpc error: code = Unknown desc = not today',
+  ]);
+  assert.equal(world.calls.length, 0);
+  await world.finish();
+});
+
+test("[9.3] a failed pull says so, is then held back with its error and the time of the next try, and is tried again", async () => {
+  const world = imageWorld();
+  const { ensure, calls, told, clock } = world;
+  await ensure();
+  await after(world, () => calls[0]?.fail("gone", "notFound"));
+  const error = "rpc error: code = NotFound desc = gone";
+  assert.equal(told.at(-1), `app: Warning Failed: Failed to pull image "busybox": ${error}`);
+  assert.deepEqual(await ensure(), { kind: "refused", reason: "ErrImagePull", message: error, retryMs: 1_000 });
+  await clock.advance(1_000);
+  assert.deepEqual(await ensure(), {
+    kind: "refused",
+    reason: "ImagePullBackOff",
+    message: `Back-off pulling image "busybox": ErrImagePull: ${error}; next try at 1970-01-01T00:00:10Z`,
+    retryMs: 9_000,
+  });
+  assert.equal(told.at(-1), 'app: Normal BackOff: Back-off pulling image "busybox"');
+  await clock.advance(9_000);
+  const again = await ensure();
+  assert.deepEqual(again.kind === "underWay" && again.progress.lastFailure, { reason: "ErrImagePull", message: error });
+  await after(world, () => calls[1]?.fail("RegistryUnavailable: down"));
+  const down = await ensure();
+  assert.equal(down.kind === "refused" && down.reason, "RegistryUnavailable");
+  await clock.advance(1_000);
+  const held = await ensure();
+  assert.equal(held.kind === "refused" && held.retryMs, 19_000);
+  assert.equal((await ensure({ image: "other" })).kind, "underWay", "another image is not held back");
+  await world.finish();
+});
+
+test("[9.3] what is held back is used when another has pulled it meanwhile, unless it is always to be pulled", async () => {
+  const world = imageWorld();
+  await world.ensure({ policy: "IfNotPresent" });
+  await after(world, () => world.calls[0]?.fail("down"));
+  await world.ensure({ policy: "IfNotPresent" });
+  world.present.add("busybox:latest");
+  assert.equal((await world.ensure({ policy: "IfNotPresent" })).kind, "present");
+  assert.equal((await world.ensure({ policy: "Always" })).kind, "refused");
+  await world.finish();
+});
+
+test("[9.4] five at once: a slow one does not hold up the others, and who waits sees its place", async () => {
+  const world = imageWorld({ most: 5 });
+  const { ensure, calls, clock } = world;
+  const names = ["slow", ...Array.from({ length: 7 }, (_, index) => `small-${index}`)];
+  const answers = await Promise.all(names.map((image, index) => ensure({ image, uid: `u${index}` })));
+  assert.equal(calls.length, 5);
+  assert.deepEqual(
+    answers.map((answer) => answer.kind === "underWay" && answer.progress.kind),
+    [...Array.from({ length: 5 }, () => "pulling"), ...Array.from({ length: 3 }, () => "queued")],
+  );
+  assert.deepEqual(world.pullsUnderWay.get("u7/app"), {
+    kind: "queued",
+    position: 3,
+    sinceMonotonicMs: 0,
+    lastFailure: undefined,
+  });
+  for (let done = 1; done < names.length; done += 1) await after(world, () => calls[done]?.succeed());
+  assert.equal(calls.length, names.length);
+  assert.equal(world.settled.length, 7);
+  await clock.advance(60_000);
+  await after(world, () => calls[0]?.succeed());
+  assert.equal((await ensure({ image: "slow", uid: "u0" })).kind, "present");
+  await world.finish();
+});
+
+test("[9.4] one after the other where that is asked for; over the rate a pull fails by its name", async () => {
+  const serial = imageWorld({ most: 1 });
+  for (const uid of ["u1", "u2", "u3"]) await serial.ensure({ image: uid, uid });
+  assert.deepEqual(kinds(serial), ["u1:latest"]);
+  await after(serial, () => serial.calls[0]?.succeed());
+  assert.deepEqual(kinds(serial), ["u1:latest", "u2:latest"]);
+  await serial.finish();
+  const world = imageWorld({ most: Number.POSITIVE_INFINITY, perSecond: 1, burst: 2 });
+  for (const uid of ["u1", "u2", "u3"]) await world.ensure({ image: uid, uid });
+  await world.clock.advance(0);
+  assert.equal(world.calls.length, 2);
+  const third = await world.ensure({ image: "u3", uid: "u3" });
+  assert.ok(third.kind === "refused");
+  assert.deepEqual([third.reason, third.message], ["ErrImagePull", "pull QPS exceeded"]);
+  await world.finish();
+});
+
+test("who wants the same with the same credentials shares one pull, and each hears of it", async () => {
+  const world = imageWorld();
+  const { ensure, calls, clock, told } = world;
+  await ensure({ uid: "u1" });
+  await clock.advance(2_000);
+  await ensure({ uid: "u2", asker: "other" });
+  world.setSecret("s", "1", { "docker.io": { username: "u", password: "p" } });
+  await ensure({ uid: "u3", spec: { imagePullSecrets: [{ name: "s" }] } });
+  assert.equal(calls.length, 2);
+  await clock.advance(1_000);
+  await after(world, () => calls[0]?.succeed());
+  assert.deepEqual(world.settled, ["u1/app", "u2/other"]);
+  assert.match(told.at(-2) ?? "", /in 3s \(3s including waiting\)/);
+  assert.match(told.at(-1) ?? "", /in 1s \(1s including waiting\)/);
+  assert.deepEqual(
+    [(await ensure({ uid: "u1" })).kind, (await ensure({ uid: "u2", asker: "other" })).kind],
+    ["present", "present"],
+  );
+  await world.finish();
+});
+
+test("two of a pod that shared a pull have failed once, and both are held back", async () => {
+  const world = imageWorld();
+  for (const asker of ["a", "b"]) await world.ensure({ asker });
+  assert.equal(world.calls.length, 1);
+  await after(world, () => world.calls[0]?.fail("down"));
+  for (const asker of ["a", "b"]) await world.ensure({ asker });
+  await world.clock.advance(1_000);
+  const held = await world.ensure({ asker: "c" });
+  assert.deepEqual(
+    [held.kind === "refused" && held.reason, held.kind === "refused" && held.retryMs],
+    ["ImagePullBackOff", 9_000],
+  );
+  await world.finish();
+});
+
+test("a pull that the last one who wanted it gives up is cut short; another image ends the wish for the first", async () => {
+  const world = imageWorld();
+  const { ensure, calls, pulls, pullsUnderWay } = world;
+  await ensure({ uid: "u1" });
+  await ensure({ uid: "u2" });
+  pulls.forget("u1");
+  assert.equal(calls[0]?.signal.aborted, false);
+  pulls.forget("u2");
+  assert.equal(calls[0]?.signal.aborted, true);
+  assert.equal(pullsUnderWay.size, 0);
+  await ensure({ uid: "u3", image: "old" });
+  await ensure({ uid: "u3", image: "new" });
+  assert.deepEqual([calls[1]?.signal.aborted, calls[2]?.image], [true, "new:latest"]);
+  await after(world, () => calls[2]?.succeed());
+  assert.equal((await ensure({ uid: "u3", image: "new" })).kind, "present");
+  await world.finish();
+});
+
+test("[9.5] every credential that fits is tried in turn, never none of them; all errors are told", async () => {
+  const world = imageWorld();
+  const { ensure, calls, told } = world;
+  world.setSecret("s1", "1", { "docker.io": { username: "short" }, "docker.io/library/busybox": { username: "long" } });
+  world.setSecret("s2", "1", { "gcr.io": { username: "other" } });
+  const spec = { imagePullSecrets: [{ name: "s2" }, { name: "" }, { name: "s1" }] };
+  await ensure({ spec });
+  await after(world, () => calls[0]?.fail("401"));
+  await after(world, () => calls[1]?.fail("403"));
+  assert.deepEqual(
+    calls.map(({ credentials }) => credentials?.username),
+    ["long", "short"],
+  );
+  assert.equal(told.at(-1), 'app: Warning Failed: Failed to pull image "busybox": [401, 403]');
+  await ensure({ spec, image: "quay.io/x" });
+  assert.equal(calls[2]?.credentials, undefined);
+  world.setSecret("s1", "2", { "docker.io": { auth: "?" } });
+  const spoiled = await ensure({ spec, image: "quay.io/y" });
+  assert.equal(spoiled.kind === "refused" && spoiled.reason, "illegal base64 data at input byte 0");
+  await world.finish();
+});
+
+test("[9.5] a Secret that is missing is told, the pull tried all the same, and tried at once when the Secret comes", async () => {
+  const world = imageWorld();
+  const { ensure, calls, told, clock, settled } = world;
+  const spec = { imagePullSecrets: [{ name: "s" }, { name: "t" }] };
+  world.setMissing("s");
+  const asked = ensure({ spec });
+  await clock.advance(1_000);
+  assert.equal((await asked).kind, "underWay");
+  const missing =
+    "Warning FailedToRetrieveImagePullSecret: Unable to retrieve some image pull secrets (s, t); attempting to pull the image may not succeed.";
+  assert.deepEqual(told, [missing, 'app: Normal Pulling: Pulling image "busybox"']);
+  world.setMissing("t");
+  await after(world, () => calls[0]?.fail("401 Unauthorized"));
+  await ensure({ spec });
+  await clock.advance(1_000);
+  settled.length = 0;
+  const held = await ensure({ spec });
+  assert.match((held.kind === "refused" && held.message) || "", /ErrImagePull: 401 Unauthorized/);
+  world.setMissing("s");
+  assert.deepEqual(settled, [], "that it is missing still is no news");
+  world.setSecret("s", "1", { "docker.io": { username: "u" } });
+  assert.deepEqual(settled, ["u1/app"]);
+  assert.equal((await ensure({ spec })).kind, "underWay");
+  assert.equal(calls[1]?.credentials?.username, "u");
+  await after(world, () => calls[1]?.fail("down"));
+  await clock.advance(1_000);
+  await ensure({ spec });
+  const anew = await ensure({ spec });
+  assert.equal(anew.kind === "refused" && anew.retryMs, 9_000, "with other credentials the wait begins anew");
+  await world.finish();
+  assert.equal(clock.timersPending, 0);
+});
+
+test("a Secret that is not heard of yet is waited for a moment, and not longer than it takes", async () => {
+  const world = imageWorld();
+  const asked = world.ensure({ spec: { imagePullSecrets: [{ name: "s" }] } });
+  await world.clock.advance(100);
+  world.setSecret("s", "1", { "docker.io": { username: "u" } });
+  assert.equal((await asked).kind, "underWay");
+  assert.equal(world.calls[0]?.credentials?.username, "u");
+  assert.equal(world.clock.timersPending, 0);
+  const end = new AbortController();
+  const given = world.ensure({ uid: "u2", spec: { imagePullSecrets: [{ name: "t" }] }, signal: end.signal });
+  const refused = assert.rejects(given, /given up/);
+  end.abort(new Error("given up"));
+  await refused;
+  assert.equal(world.clock.timersPending, 0);
+  await world.finish();
+});

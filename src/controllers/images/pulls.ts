@@ -1,0 +1,301 @@
+/**
+ * Has images on the node for those who ask: the one place that pulls.
+ *
+ * Nobody waits here for a pull. Who asks hears that it is under way, finds how far it is in `pullsUnderWay`, and asks again when the entry
+ * there is settled: then the answer is what came of that pull, once. A failed pull is held back for a while, for all of a pod that want the
+ * same image; a change of the pod's Secrets ends that at once. What nobody waits for any more is cut short.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { LatestTable } from "../../concurrency/latest-table.ts";
+import { TokenBucket } from "../../concurrency/token-bucket.ts";
+import type { Logins } from "../../domain/images/docker-config.ts";
+import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer.ts";
+import { type ImageName, parseImageName, pullableName } from "../../domain/images/image-name.ts";
+import { afterFailedPull, type PullBackoff, pullBackoffLeftMs } from "../../domain/images/pull-backoff.ts";
+import {
+  backOffText,
+  failedPullText,
+  heldBackText,
+  invalidNameText,
+  nextTryText,
+  type PullFailure,
+  pulledText,
+  pullFailure,
+  pullingText,
+  secretsMissingText,
+} from "../../domain/images/pull-messages.ts";
+import { type PullProgress, pullKey, type UnderWay } from "../../domain/images/pull-progress.ts";
+import { credentialsFor, loginsOfSecret } from "../../domain/images/registry-credentials.ts";
+import type { ImageMetrics } from "../../domain/metrics/image-metrics.ts";
+import { podNameOfObject } from "../../domain/pod/pod-names.ts";
+import type { ImageSpec, RegistryCredentials } from "../../domain/runtime/image.ts";
+import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { HostFiles } from "../../ports/host-files.ts";
+import type { Images } from "../../ports/images.ts";
+import type { Log } from "../../ports/log.ts";
+import { type CredentialFolders, readNodeLogins } from "./node-credentials.ts";
+import { imageOnNode, refused, type Tell } from "./node-image.ts";
+import { type Pulled, type PullParts, pullImage } from "./pull-call.ts";
+import { type PullOutcome, PullQueue } from "./pull-queue.ts";
+import {
+  haveChanged,
+  type PullSecrets,
+  type ReferencedObjects,
+  readPullSecrets,
+  type SecretVersions,
+} from "./pull-secrets.ts";
+
+export interface PullLimits {
+  /** How many at once. */
+  readonly most: number;
+  /** 0: no such limit. */
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+export interface ImagePullOptions {
+  readonly images: Pick<Images, "pullImage" | "imageStatus">;
+  readonly files: Pick<HostFiles, "facts" | "read" | "readLink">;
+  readonly events: EventSink;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly referencedObjects: ReferencedObjects;
+  readonly pullsUnderWay: LatestTable<string, PullProgress>;
+  readonly limits: PullLimits;
+  readonly folders: CredentialFolders;
+  readonly imageMetrics?: ImageMetrics;
+}
+
+export interface ImageRequest {
+  readonly pod: Pod;
+  /** What of the pod wants it: no two may have the same name. */
+  readonly asker: string;
+  readonly image: string;
+  readonly policy: string;
+  readonly sandbox: SandboxConfig;
+  /** Tells of who asks. */
+  readonly tell: Tell;
+}
+
+/** What one of a pod has asked for, until it has heard what came of it. */
+type Ask = { readonly image: string } & (
+  | { readonly kind: "underWay"; readonly leave: () => void }
+  | { readonly kind: "pulled"; readonly present: PresentImage }
+  | { readonly kind: "failed"; readonly failure: PullFailure }
+);
+
+/** The last failure of an image, for all of a pod. */
+interface Trouble {
+  readonly failure: PullFailure;
+  readonly backoff: PullBackoff;
+  readonly nextTryWallMs: number;
+  readonly asker: string;
+  /** With what it was tried. */
+  readonly secrets: SecretVersions;
+  readonly outcome: PullOutcome<Pulled>;
+}
+
+interface PodPulls {
+  readonly asks: Map<string, Ask>;
+  /** By image. */
+  readonly troubles: Map<string, Trouble>;
+}
+
+/** For so long a failure stands by itself before it says that it is held back: else nobody may get to see it. */
+const FAILURE_SHOWN_MS = 1_000;
+
+export class ImagePulls {
+  readonly #options: ImagePullOptions;
+  readonly #parts: PullParts;
+  readonly #queue: PullQueue<Pulled>;
+  readonly #pods = new Map<string, PodPulls>();
+
+  constructor(options: ImagePullOptions) {
+    const { clock, images, limits, imageMetrics } = options;
+    this.#options = options;
+    this.#parts = {
+      images,
+      clock,
+      rate: limits.perSecond === 0 ? undefined : new TokenBucket(clock, limits),
+      ...(imageMetrics && { imageMetrics }),
+    };
+    this.#queue = new PullQueue(limits.most);
+  }
+
+  /** Ends with the signal, when every call has come to rest. */
+  async run(shutdown: AbortSignal): Promise<void> {
+    const unwatch = this.#options.referencedObjects.watch((key) => this.#secretChanged(key));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    shutdown.addEventListener("abort", () => resolve(), { once: true });
+    if (shutdown.aborted) resolve();
+    await promise;
+    unwatch();
+    await this.#queue.close();
+  }
+
+  /** Rejects with the signal's reason, or with a bug. Of one asker, one at a time. */
+  async ensure(request: ImageRequest, signal: AbortSignal): Promise<ImageAnswer> {
+    const { pod, image, tell } = request;
+    const answer = this.#answer(request);
+    if (answer !== undefined) return answer;
+    const parsed = parseImageName(image);
+    if (parsed.kind === "invalid") {
+      const message = invalidNameText(image, parsed.why);
+      tell("Warning", "InspectFailed", message);
+      return refused("InvalidImageName", message);
+    }
+    const spec = { image: pullableName(image, parsed.name), annotations: { ...pod.metadata?.annotations } };
+    const found = await imageOnNode(request, spec, this.#options.images, signal);
+    return found ?? this.#heldBack(request) ?? (await this.#begin(request, parsed.name, spec, signal));
+  }
+
+  /** Nobody of the pod waits any more. */
+  forget(podUid: string): void {
+    const { pullsUnderWay } = this.#options;
+    const pulls = this.#pods.get(podUid);
+    this.#pods.delete(podUid);
+    for (const ask of pulls?.asks.values() ?? []) if (ask.kind === "underWay") ask.leave();
+    const troubled = [...(pulls?.troubles.values() ?? [])].map(({ asker }) => asker);
+    for (const asker of [...(pulls?.asks.keys() ?? []), ...troubled]) pullsUnderWay.delete(pullKey(podUid, asker));
+  }
+
+  /** What came, or comes, of an earlier request for the same. */
+  #answer({ pod, asker, image }: ImageRequest): ImageAnswer | undefined {
+    const { pullsUnderWay } = this.#options;
+    const { asks } = this.#pulls(pod);
+    const key = pullKey(uidOf(pod), asker);
+    const ask = asks.get(asker);
+    if (ask?.kind === "underWay" && ask.image === image) {
+      const progress = pullsUnderWay.get(key);
+      if (progress !== undefined && progress.kind !== "settled") return { kind: "underWay", progress };
+    }
+    asks.delete(asker);
+    pullsUnderWay.delete(key);
+    if (ask?.kind === "underWay") ask.leave();
+    if (ask === undefined || ask.kind === "underWay" || ask.image !== image) return undefined;
+    if (ask.kind === "pulled") return ask.present;
+    return refused(ask.failure.reason, ask.failure.message, FAILURE_SHOWN_MS);
+  }
+
+  #heldBack({ pod, image, tell }: ImageRequest): ImageAnswer | undefined {
+    const { referencedObjects, clock } = this.#options;
+    const { troubles } = this.#pulls(pod);
+    const trouble = troubles.get(image);
+    if (trouble === undefined) return undefined;
+    if (haveChanged(trouble.secrets, referencedObjects)) {
+      troubles.delete(image);
+      return undefined;
+    }
+    const { backoff, failure } = trouble;
+    const leftMs = pullBackoffLeftMs(backoff, clock.monotonicMs());
+    const shownMs = backoff.delayMs - leftMs;
+    if (leftMs === 0) return undefined;
+    if (shownMs < FAILURE_SHOWN_MS) return refused(failure.reason, failure.message, FAILURE_SHOWN_MS - shownMs);
+    tell("Normal", "BackOff", backOffText(image));
+    const message = heldBackText(image, failure) + nextTryText(trouble.nextTryWallMs);
+    return refused("ImagePullBackOff", message, leftMs);
+  }
+
+  async #begin(request: ImageRequest, name: ImageName, spec: ImageSpec, signal: AbortSignal): Promise<ImageAnswer> {
+    const { pod, asker, image, sandbox, tell } = request;
+    const { clock, events, pullsUnderWay } = this.#options;
+    const secrets = await readPullSecrets(pod, this.#options, signal);
+    if (secrets.missing.length > 0) {
+      const text = secretsMissingText(secrets.missing);
+      events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "FailedToRetrieveImagePullSecret", text);
+    }
+    const found = await this.#credentials(name, secrets);
+    if (found.kind === "invalid") return refused(found.why, found.why);
+    signal.throwIfAborted();
+    tell("Normal", "Pulling", pullingText(image));
+    const pulls = this.#pulls(pod);
+    const [sinceMonotonicMs, lastFailure] = [clock.monotonicMs(), pulls.troubles.get(image)?.failure];
+    let progress: UnderWay = { kind: "pulling", sinceMonotonicMs, lastFailure };
+    const { credentials } = found;
+    const leave = this.#queue.join(
+      JSON.stringify([spec.image, credentials]),
+      (end) => pullImage(spec, sandbox, credentials, this.#parts, end),
+      {
+        moved: (position) => {
+          const state = position === 0 ? ({ kind: "pulling" } as const) : ({ kind: "queued", position } as const);
+          progress = { sinceMonotonicMs, lastFailure, ...state };
+          pullsUnderWay.set(pullKey(uidOf(pod), asker), progress);
+        },
+        settled: (outcome) => this.#settled(request, outcome, sinceMonotonicMs, secrets.versions),
+      },
+    );
+    pulls.asks.set(asker, { kind: "underWay", image, leave });
+    return { kind: "underWay", progress };
+  }
+
+  async #credentials(
+    { repository }: ImageName,
+    { present }: PullSecrets,
+  ): Promise<
+    | { readonly kind: "found"; readonly credentials: readonly RegistryCredentials[] }
+    | { readonly kind: "invalid"; readonly why: string }
+  > {
+    const ofPod: Logins[] = [];
+    for (const secret of present) {
+      const parsed = loginsOfSecret(secret);
+      if (parsed.kind === "invalid") return parsed;
+      ofPod.push(parsed.logins);
+    }
+    const ofNode = await readNodeLogins(this.#options.folders, this.#options);
+    return { kind: "found", credentials: credentialsFor(repository, { ofPod, ofNode }) };
+  }
+
+  #settled(
+    { pod, asker, image, tell }: ImageRequest,
+    outcome: PullOutcome<Pulled>,
+    sinceMonotonicMs: number,
+    secrets: SecretVersions,
+  ): void {
+    const { clock, pullsUnderWay } = this.#options;
+    const { asks, troubles } = this.#pulls(pod);
+    const now = clock.monotonicMs();
+    if (outcome.kind === "pulled") {
+      const { ref, image: found, pullMs } = outcome.pulled;
+      const figures = { pullMs, wholeMs: now - sinceMonotonicMs, sizeBytes: found?.sizeBytes ?? 0n };
+      tell("Normal", "Pulled", pulledText(image, figures));
+      asks.set(asker, { kind: "pulled", image, present: { kind: "present", ref, image: found } });
+    } else {
+      tell("Warning", "Failed", failedPullText(image, outcome.error));
+      const failure = pullFailure(image, outcome.error);
+      asks.set(asker, { kind: "failed", image, failure });
+      const before = troubles.get(image);
+      // Two of a pod that shared a call have failed once.
+      if (before?.outcome !== outcome) {
+        const backoff = afterFailedPull(before?.backoff, now);
+        const nextTryWallMs = clock.wallMs() + backoff.delayMs;
+        troubles.set(image, { failure, backoff, nextTryWallMs, asker, secrets, outcome });
+      }
+    }
+    pullsUnderWay.set(pullKey(uidOf(pod), asker), { kind: "settled" });
+  }
+
+  /** Who is held back for want of it asks again. */
+  #secretChanged(key: string): void {
+    const { pullsUnderWay, referencedObjects } = this.#options;
+    for (const [uid, { troubles }] of this.#pods) {
+      for (const { asker, secrets } of troubles.values()) {
+        if (!secrets.has(key) || !haveChanged(secrets, referencedObjects)) continue;
+        const progress = pullsUnderWay.get(pullKey(uid, asker));
+        if (progress === undefined) pullsUnderWay.set(pullKey(uid, asker), { kind: "settled" });
+      }
+    }
+  }
+
+  #pulls(pod: Pod): PodPulls {
+    const uid = uidOf(pod);
+    const known = this.#pods.get(uid);
+    if (known !== undefined) return known;
+    const fresh: PodPulls = { asks: new Map(), troubles: new Map() };
+    this.#pods.set(uid, fresh);
+    return fresh;
+  }
+}
+
+const uidOf = (pod: Pod): string => podNameOfObject(pod).uid;

@@ -1,0 +1,52 @@
+/**
+ * The API server, with every request counted by the code of its answer. What is tried again below this counts once, by what came of it in the
+ * end; a watch counts when it begins, and is not timed.
+ */
+import type { ApiMetrics } from "../../domain/metrics/api-metrics.ts";
+import { ApiError } from "../../ports/api-error.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** As client-go says that there was no answer. */
+const NO_ANSWER = "<error>";
+
+export interface CountedApiParts {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly metrics: ApiMetrics;
+  /** The server's, with its port. */
+  readonly host: string;
+}
+
+export function countedApi(api: ApiServer, { clock, metrics, host }: CountedApiParts): ApiServer {
+  const counted = async <T>(method: Method, call: () => Promise<T>): Promise<T> => {
+    const sinceMs = clock.monotonicMs();
+    let code = NO_ANSWER;
+    try {
+      const answer = await call();
+      code = method === "POST" ? "201" : "200";
+      return answer;
+    } catch (error) {
+      if (error instanceof ApiError) code = String(error.status);
+      throw error;
+    } finally {
+      metrics.requests.increment(code, method, host);
+      metrics.durations.observe((clock.monotonicMs() - sinceMs) / 1000, method, host);
+    }
+  };
+  return {
+    get: (...args) => counted("GET", () => api.get(...args)),
+    list: (...args) => counted("GET", () => api.list(...args)),
+    watch: (...args) => {
+      metrics.requests.increment("200", "GET", host);
+      return api.watch(...args);
+    },
+    create: (...args) => counted("POST", () => api.create(...args)),
+    update: (...args) => counted("PUT", () => api.update(...args)),
+    patch: (...args) => counted("PATCH", () => api.patch(...args)),
+    delete: (...args) => counted("DELETE", () => api.delete(...args)),
+    ask: (...args) => counted("POST", () => api.ask(...args)),
+    renewConnections: () => api.renewConnections(),
+  };
+}

@@ -1,0 +1,41 @@
+/** Control groups, with what makes, changes and removes them timed. */
+import type { NodeMetrics } from "../../domain/metrics/node-metrics.ts";
+import type { Cgroups } from "../../ports/cgroups.ts";
+import type { Clock } from "../../ports/clock.ts";
+
+export interface CountedCgroupsParts {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly metrics: Pick<NodeMetrics, "cgroupOperations">;
+}
+
+/** A group that is applied for the first time in this life counts as made, though one of an earlier life may have been there. */
+export function countedCgroups(cgroups: Cgroups, { clock, metrics }: CountedCgroupsParts): Cgroups {
+  const made = new Set<string>();
+  const timed = async (operation: "create" | "update" | "destroy", act: () => Promise<void>): Promise<void> => {
+    const sinceMs = clock.monotonicMs();
+    try {
+      await act();
+    } finally {
+      metrics.cgroupOperations.observe((clock.monotonicMs() - sinceMs) / 1000, operation);
+    }
+  };
+  return {
+    version: cgroups.version,
+    pathOf: (name) => cgroups.pathOf(name),
+    countsSwap: (name) => cgroups.countsSwap(name),
+    exists: (name) => cgroups.exists(name),
+    apply: (name, values) => {
+      const key = name.join("/");
+      const operation = made.has(key) ? "update" : "create";
+      made.add(key);
+      return timed(operation, () => cgroups.apply(name, values));
+    },
+    children: (name) => cgroups.children(name),
+    memory: (name) => cgroups.memory(name),
+    processes: (name) => cgroups.processes(name),
+    destroy: (name, signal) => {
+      made.delete(name.join("/"));
+      return timed("destroy", () => cgroups.destroy(name, signal));
+    },
+  };
+}

@@ -1,0 +1,103 @@
+/** Says in `endSteps` which step of its end a pod is at, how often it was tried and why it failed. Whoever reads it there sees it also while the step hangs. */
+import { errorText } from "../../base/error-text.ts";
+import type { LatestTable } from "../../concurrency/latest-table.ts";
+import { END_STEPS, type EndReport, type EndStepName, endRetryMs } from "../../domain/pod/ending.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import { nameInJournal, type PodState } from "./pod-state.ts";
+
+export interface EndStepsPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export class EndSteps {
+  readonly #ports: EndStepsPorts;
+  readonly #endSteps: LatestTable<string, EndReport>;
+
+  constructor(ports: EndStepsPorts, endSteps: LatestTable<string, EndReport>) {
+    this.#ports = ports;
+    this.#endSteps = endSteps;
+  }
+
+  /** A try that passes a step on its way to the one that failed is no news of that step. */
+  begin(state: PodState, step: EndStepName): void {
+    const tries = state.endTries.get(step);
+    state.endTries.set(step, { attempts: (tries?.attempts ?? 0) + 1, error: tries?.error });
+    const told = this.#endSteps.get(state.uid)?.step;
+    if (told === undefined || END_STEPS.indexOf(told) <= END_STEPS.indexOf(step) || !this.#hasFailed(state, told))
+      this.#tell(state, step, undefined);
+  }
+
+  async within<T>(state: PodState, step: EndStepName, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+    this.begin(state, step);
+    return this.#noting(state, step, 0, signal, act);
+  }
+
+  /** For what belongs to a step but does not begin it: a try of its own only where it fails. */
+  failing<T>(state: PodState, step: EndStepName, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
+    return this.#noting(state, step, 1, signal, act);
+  }
+
+  async #noting<T>(
+    state: PodState,
+    step: EndStepName,
+    counted: 0 | 1,
+    signal: AbortSignal,
+    act: () => Promise<T>,
+  ): Promise<T> {
+    const note = (error: string | undefined) => {
+      const attempts = state.endTries.get(step)?.attempts ?? 0;
+      state.endTries.set(step, { attempts: error === undefined ? attempts : attempts + counted, error });
+    };
+    try {
+      const answer = await act();
+      note(undefined);
+      return answer;
+    } catch (error) {
+      signal.throwIfAborted();
+      note(errorText(error));
+      throw new EndStepFailure(step, error);
+    }
+  }
+
+  /** Answers with when the step is tried again, and whether that it failed for this reason is new. */
+  failed(state: PodState, { step }: EndStepFailure): { readonly againMs: number; readonly isNew: boolean } {
+    const { attempts, error } = state.endTries.get(step) ?? { attempts: 1, error: undefined };
+    const { clock, random } = this.#ports;
+    const againMs = endRetryMs(attempts) * (1 + random.fraction() / 2);
+    const told = this.#endSteps.get(state.uid);
+    this.#tell(state, step, clock.monotonicMs() + againMs);
+    return { againMs, isNew: told?.step !== step || told.error !== error };
+  }
+
+  forget(uid: string): void {
+    this.#endSteps.delete(uid);
+  }
+
+  #hasFailed(state: PodState, step: EndStepName): boolean {
+    return state.endTries.get(step)?.error !== undefined;
+  }
+
+  #tell(state: PodState, step: EndStepName, nextTryMonotonicMs: number | undefined): void {
+    const { lifecycle } = state;
+    if (lifecycle.kind === "terminating")
+      state.graceEndsMonotonicMs = lifecycle.sinceMonotonicMs + lifecycle.graceSeconds * 1000;
+    // One that an agent before us has ended has had its grace.
+    state.graceEndsMonotonicMs ??= this.#ports.clock.monotonicMs();
+    const { attempts, error } = state.endTries.get(step) ?? { attempts: 1, error: undefined };
+    const graceEndsMonotonicMs = state.graceEndsMonotonicMs;
+    const pod = nameInJournal(state, undefined);
+    this.#endSteps.set(state.uid, { pod, step, attempts, error, nextTryMonotonicMs, graceEndsMonotonicMs });
+  }
+}
+
+/** A step of a pod's end could not be done. */
+export class EndStepFailure extends Error {
+  override readonly name = "EndStepFailure";
+  readonly step: EndStepName;
+  constructor(step: EndStepName, cause: unknown) {
+    super(errorText(cause), { cause });
+    this.step = step;
+  }
+}

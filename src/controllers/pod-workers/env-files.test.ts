@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeFiles } from "../../../sim/fake-files.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
+import { readEnvFiles } from "./env-files.ts";
+
+const VOLUME = "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/config";
+const volume = { name: "config", path: VOLUME, readOnly: false, selinuxRelabel: false };
+const volumes: PodVolumes = new Map([
+  ["config", { kind: "mounted", volume }],
+  ["later", { kind: "pending" }],
+]);
+
+async function kindOf(path: string, name = "config"): Promise<string> {
+  const files = new FakeFiles({ clock: new ManualClock() }).port;
+  await files.makeFolder(`${VOLUME}/inner`, 0o755);
+  await files.writeAtomically(`${VOLUME}/inner/file`, Buffer.from("A='1'\n"), 0o644);
+  await files.writeAtomically(`${VOLUME}/large`, new Uint8Array(1024 * 1024 + 1), 0o644);
+  await files.makeFolder("/secret", 0o700);
+  await files.writeAtomically("/secret/file", Buffer.from("A='stolen'\n"), 0o600);
+  await files.link("/secret", `${VOLUME}/away`);
+  await files.link("/secret/file", `${VOLUME}/stolen`);
+  const env = [{ name: "A", valueFrom: { fileKeyRef: { volumeName: name, path, key: "A" } } }];
+  const file = (await readEnvFiles({ env }, volumes, files))(name, path);
+  return file.kind === "read" ? Buffer.from(file.content).toString() : file.kind;
+}
+
+test("[24.10] a file below the volume is read", async () => {
+  assert.equal(await kindOf("inner/file"), "A='1'\n");
+  assert.equal(await kindOf("./inner//file"), "A='1'\n");
+});
+
+test("[24.10] no link is followed, and nothing outside the volume is read", async () => {
+  for (const path of [
+    "stolen",
+    "away/file",
+    "../../../../secret/file",
+    "inner/../../config/inner/file",
+    "inner",
+    "none",
+    "",
+    "large",
+  ]) {
+    assert.equal(await kindOf(path), "unreadable", path);
+  }
+});
+
+test("[24.10] a volume that is not there, or not the pod's, is said so", async () => {
+  assert.equal(await kindOf("file", "later"), "noVolume");
+  assert.equal(await kindOf("file", "another"), "noVolume");
+});

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import type { HttpGet } from "../../domain/probes/http-get.ts";
+import { PLAIN_ANSWER, ProbeError } from "../../ports/prober.ts";
+import { type HookRun, runHook } from "./hooks.ts";
+
+const { signal } = new AbortController();
+const run: HookRun = {
+  pod: { name: "p", namespace: "default", uid: "u" },
+  container: "app",
+  id: "app-0",
+  handler: {
+    httpGet: { path: "/bye", port: 8443, scheme: "HTTPS", httpHeaders: [{ name: "Authorization", value: "secret" }] },
+  },
+  ports: [],
+  ip: "198.18.0.5",
+  userAgent: "kube-lifecycle/1.36",
+};
+
+/** Answers each request as told, and notes what was asked and said. */
+async function played(answer: (get: HttpGet) => ProbeError | undefined) {
+  const [asked, told]: [HttpGet[], string[]] = [[], []];
+  const ports = {
+    clock: new ManualClock(),
+    events: {
+      emit: (_subject: unknown, type: string, reason: string, text: string) => told.push(`${type} ${reason}: ${text}`),
+    },
+    prober: {
+      http: async (get: HttpGet) => {
+        asked.push(get);
+        const failure = answer(get);
+        if (failure !== undefined) throw failure;
+        return { status: 500, body: new Uint8Array() };
+      },
+    },
+  } as unknown as Parameters<typeof runHook>[1];
+  return { failure: await runHook(run, ports, signal), asked, told };
+}
+
+const plain = new ProbeError("answer", "theirs", PLAIN_ANSWER, "https://198.18.0.5:8443/bye");
+const names = ({ headers }: HttpGet) => headers.map(([name]) => name.toLowerCase());
+
+test("[7.15] any answer will do, whatever its status", async () => {
+  const { failure, asked, told } = await played(() => undefined);
+  assert.deepEqual([failure, asked.length, told], [undefined, 1, []]);
+});
+
+test("[7.15] a hook over HTTPS that is answered without TLS is asked again without it, and said so", async () => {
+  const { failure, asked, told } = await played(({ scheme }) => (scheme === "https" ? plain : undefined));
+  assert.equal(failure, undefined);
+  assert.deepEqual(
+    asked.map(({ scheme }) => scheme),
+    ["https", "http"],
+  );
+  assert.ok(asked.map(names).every((list, index) => list.includes("authorization") === (index === 0)));
+  assert.deepEqual(told, [
+    "Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook 198.18.0.5:8443 got HTTP response, retry with HTTP succeeded",
+  ]);
+});
+
+test("[7.15] where that fails too, what is told is what came of TLS", async () => {
+  const { failure, told } = await played(() => plain);
+  assert.match(
+    failure ?? "",
+    /^HTTP lifecycle hook \(\/bye\) for Container "app" in Pod "p_default\(u\)" failed - error: Get "https:.*HTTPS client$/,
+  );
+  assert.deepEqual(told, []);
+});

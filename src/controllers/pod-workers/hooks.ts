@@ -1,0 +1,146 @@
+/** Does what a container wants done at its start or before its end. How long that may take is the caller's, by the signal. */
+import type { ContainerPort, HTTPGetAction, LifecycleHandler, Pod } from "../../api/gen/core-v1.ts";
+import { errorText } from "../../base/error-text.ts";
+import { goQuote } from "../../base/go-text.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import type { JournalRecord } from "../../domain/journal/records.ts";
+import { containerNamed } from "../../domain/pod/every-container.ts";
+import {
+  execHookFailure,
+  exitedWith,
+  fallbackText,
+  type HookPlace,
+  httpHookFailure,
+  markedPorts,
+  NO_HANDLER,
+  withoutTls,
+} from "../../domain/pod/hooks.ts";
+import { type HttpGet, httpGetOf } from "../../domain/probes/http-get.ts";
+import { BODY_BYTES_MAX } from "../../domain/probes/outcome.ts";
+import { PLAIN_ANSWER, ProbeError } from "../../ports/prober.ts";
+import { RuntimeError } from "../../ports/runtime-error.ts";
+import { nameInJournal, type PodState } from "./pod-state.ts";
+import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+
+export interface HookRun extends HookPlace {
+  readonly id: string;
+  readonly handler: LifecycleHandler;
+  /** Of the container: a hook may name one of them. */
+  readonly ports: readonly ContainerPort[];
+  /** The pod's address, where it has one of its own. */
+  readonly ip: string | undefined;
+  readonly userAgent: string;
+}
+
+/** With what its pod's view and spec, or the marks of its container, say beside it. */
+export function hookRun(
+  hook: Pick<HookRun, "pod" | "container" | "id" | "handler">,
+  {
+    state: { view },
+    pod,
+    settings,
+  }: {
+    readonly state: Pick<PodState, "view">;
+    readonly pod: Pod | undefined;
+    readonly settings: Pick<PodWorkerSettings, "hookUserAgent">;
+  },
+): HookRun {
+  const marked = view?.containers.find(({ id }) => id === hook.id)?.annotations;
+  const spec = containerNamed(pod?.spec, hook.container)?.container;
+  return {
+    ...hook,
+    ports: spec === undefined ? markedPorts(marked) : (spec.ports ?? []),
+    ip: view?.sandboxes[0]?.ips[0],
+    userAgent: settings.hookUserAgent,
+  };
+}
+
+type HookPorts = Pick<PodWorkerPorts, "runtime" | "clock" | "prober" | "events" | "podMetrics">;
+
+/** It is the grace that ends a hook, or nothing: as long as a timer can be. */
+const LIMIT_MS = 2 ** 31 - 1;
+
+/** Answers with why it failed, undefined where it did not. Rejects with the signal's reason. */
+export async function runHook(run: HookRun, ports: HookPorts, signal: AbortSignal): Promise<string | undefined> {
+  const { handler } = run;
+  if (handler.exec !== undefined) return runCommand(run, handler.exec.command ?? [], ports, signal);
+  if (handler.httpGet !== undefined) return runGet(run, handler.httpGet, ports, signal);
+  if (handler.sleep !== undefined) return runSleep(handler.sleep.seconds, ports, signal);
+  return NO_HANDLER;
+}
+
+async function runSleep(seconds: number, { clock, podMetrics }: HookPorts, signal: AbortSignal): Promise<undefined> {
+  try {
+    await sleep(clock, seconds * 1000, signal);
+  } catch (error) {
+    podMetrics?.sleepsCutShort.increment();
+    throw error;
+  }
+}
+
+/** Whatever the status of the answer: that there is one is all that a hook asks for. */
+async function runGet(run: HookRun, action: HTTPGetAction, ports: HookPorts, signal: AbortSignal) {
+  const failed = (error: string) => httpHookFailure(run, action.path ?? "", error);
+  if (!action.host && run.ip === undefined) return failed("failed to find networking container");
+  const made = httpGetOf(action, { ports: run.ports }, run.ip ?? "", run.userAgent);
+  if (made.kind === "refused") return failed(made.message);
+  const answer = await get(made.get, ports, signal);
+  if (answer === undefined || made.get.scheme === "http" || answer.detail !== PLAIN_ANSWER) {
+    return answer === undefined ? undefined : failed(getText(answer));
+  }
+  const plain = withoutTls(made.get);
+  const second = await get(plain, ports, signal);
+  // What is said is what came of TLS.
+  if (second !== undefined) return failed(getText(answer));
+  ports.podMetrics?.plainHooks.increment();
+  ports.events.emit({ kind: "Pod", ...run.pod }, "Warning", "LifecycleHTTPFallback", fallbackText(plain));
+  return undefined;
+}
+
+const getText = ({ url, detail }: ProbeError): string => `Get ${goQuote(url)}: ${detail}`;
+
+/** Answers with the failure. */
+async function get(what: HttpGet, { prober }: HookPorts, signal: AbortSignal): Promise<ProbeError | undefined> {
+  try {
+    await prober.http(what, { limitMs: LIMIT_MS, bodyBytesMax: BODY_BYTES_MAX }, signal);
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ProbeError) return error.step === "body" ? undefined : error;
+    throw error;
+  }
+}
+
+/** In the journal before anybody goes by it. */
+export const noteHook = (
+  step: Pick<Extract<JournalRecord, { kind: "hook" }>, "container" | "containerId" | "hook">,
+  state: PodState,
+  { journal, clock }: Pick<PodWorkerPorts, "journal" | "clock">,
+): Promise<void> =>
+  journal.append({
+    kind: "hook",
+    uid: state.uid,
+    pod: nameInJournal(state, undefined),
+    wallMs: clock.wallMs(),
+    ...step,
+  });
+
+/** What it printed may be a secret: it is told in the pod's status, as the Go kubelet tells it, and never in an event. */
+async function runCommand(
+  run: HookRun,
+  command: readonly string[],
+  { runtime }: HookPorts,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  try {
+    const { exitCode, stdout, stderr } = await runtime.execSync(run.id, command, 0, signal);
+    if (exitCode === 0) return undefined;
+    const error = exitedWith(command, exitCode, text(stderr));
+    return execHookFailure(run, command, error, `${text(stdout)}${text(stderr)}`);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof RuntimeError)) throw error;
+    return execHookFailure(run, command, errorText(error), "");
+  }
+}

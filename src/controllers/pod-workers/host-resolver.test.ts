@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeFiles } from "../../../sim/fake-files.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { readLinked } from "../../ports/follow-links.ts";
+import { HostFileError } from "../../ports/host-files.ts";
+import { checkResolverFile, readHostResolver } from "./host-resolver.ts";
+
+const PATH = "/etc/resolv.conf";
+
+async function world(text?: string) {
+  const fake = new FakeFiles({ clock: new ManualClock() });
+  fake.makeFolder("/etc", 0o755);
+  const files = fake.port;
+  if (text !== undefined) await files.writeAtomically(PATH, new TextEncoder().encode(text), 0o644);
+  const told: string[] = [];
+  const events = {
+    emit: (subject: { readonly kind: string; readonly name: string }, type: string, reason: string, message: string) =>
+      void told.push(`${subject.kind} ${subject.name} ${type} ${reason}: ${message}`),
+  };
+  const check = (path: string) =>
+    checkResolverFile({ path, clusterDomain: "cluster.local", nodeName: "n1" }, { files, events });
+  return { files, told, check };
+}
+
+test("[24.2] no path means nothing of the node's, and an unfinished line is an error in upstream's words", async () => {
+  const { files } = await world("nameserver 192.0.2.1\nnameserver\n");
+  assert.equal(await readHostResolver("", files), undefined);
+  await assert.rejects(readHostResolver(PATH, files), {
+    message: "Encountered error while parsing resolv conf file. Error: nameserver list is empty ",
+  });
+});
+
+test("[24.3] at the start the node is told of a file that is too much, broken or not there, and of nothing else", async () => {
+  const good = await world("nameserver 192.0.2.1\nsearch example\n");
+  await good.check(PATH);
+  await good.check("");
+  assert.deepEqual(good.told, []);
+  const many = await world(`search ${Array.from({ length: 30 }, (_, index) => `d${index}`).join(" ")}\n`);
+  await many.check(PATH);
+  assert.deepEqual(many.told, [
+    "Node n1 Warning CheckLimitsForResolvConf: Resolv.conf file '/etc/resolv.conf' contains search line consisting of more than 29 domains!",
+  ]);
+  const broken = await world("nameserver\n");
+  await broken.check(PATH);
+  assert.deepEqual(broken.told, ["Node n1 Warning CheckLimitsForResolvConf: nameserver list is empty "]);
+  const none = await world();
+  await none.check(PATH);
+  const missing = "open /etc/resolv.conf: no such file or directory";
+  assert.deepEqual(none.told, [`Node n1 Warning CheckLimitsForResolvConf: ${missing}`]);
+  await assert.rejects(readHostResolver(PATH, none.files), { message: missing });
+});
+
+test("a file is read through links, absolute or from beside, and a circle of them is an error", async () => {
+  const { files } = await world("here");
+  await files.link("resolv.conf", "/etc/beside");
+  await files.link("/etc/beside", "/etc/far");
+  assert.equal(new TextDecoder().decode(await readLinked(files, "/etc/far", 10)), "here");
+  await files.link("/etc/b", "/etc/a");
+  await files.link("/etc/a", "/etc/b");
+  await assert.rejects(readLinked(files, "/etc/a", 10), HostFileError);
+  await assert.rejects(readLinked(files, "/etc/far", 3), { code: "tooLarge" });
+});

@@ -1,0 +1,47 @@
+/** The node's own resolver file: what pods get of it, and whether it fits them. */
+
+import { errorText } from "../../base/error-text.ts";
+import { nodeSubject } from "../../domain/events/recorded-event.ts";
+import { parseResolverFile } from "../../domain/pod/resolver-file.ts";
+import { type ResolverConfig, resolverFileTrouble } from "../../domain/pod/resolver-limits.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import { readLinked } from "../../ports/follow-links.ts";
+import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+
+const BYTES_MAX = 10 * 1024 * 1024;
+
+/** Undefined for no path: pods get nothing of the node's. */
+export async function readHostResolver(path: string, files: HostFiles): Promise<ResolverConfig | undefined> {
+  if (path === "") return undefined;
+  const parsed = await readParsed(path, files);
+  if (parsed.kind === "parsed") return parsed.config;
+  throw new Error(`Encountered error while parsing resolv conf file. Error: ${parsed.message}`);
+}
+
+/** Once, when the agent starts: too much in it costs every pod something. */
+export async function checkResolverFile(
+  {
+    path,
+    clusterDomain,
+    nodeName,
+  }: { readonly path: string; readonly clusterDomain: string; readonly nodeName: string },
+  { files, events }: { readonly files: HostFiles; readonly events: EventSink },
+): Promise<void> {
+  if (path === "") return;
+  const tell = (message: string) => events.emit(nodeSubject(nodeName), "Warning", "CheckLimitsForResolvConf", message);
+  try {
+    const parsed = await readParsed(path, files);
+    const trouble = parsed.kind === "parsed" ? resolverFileTrouble(path, parsed.config, clusterDomain) : parsed.message;
+    if (trouble !== undefined) tell(trouble);
+  } catch (error) {
+    tell(errorText(error));
+  }
+}
+
+async function readParsed(path: string, files: HostFiles) {
+  try {
+    return parseResolverFile(new TextDecoder().decode(await readLinked(files, path, BYTES_MAX)));
+  } catch (error) {
+    throw isMissing(error) ? new Error(`open ${path}: no such file or directory`, { cause: error }) : error;
+  }
+}

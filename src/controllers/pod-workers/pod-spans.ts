@@ -1,0 +1,43 @@
+/** What a pod's worker does, as traces tell it: by the names and attributes that the Go kubelet gives. Each is a trace of its own. */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { inSpan } from "../../concurrency/in-span.ts";
+import { isOnlyTold } from "../../domain/pod/only-told.ts";
+import { podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { noTracer, type Span, type SpanStart, type Tracer } from "../../ports/tracer.ts";
+import type { PodState } from "./pod-state.ts";
+
+const SCOPE = "k8s.io/kubernetes/pkg/kubelet";
+
+type PodStep = "syncPod" | "syncTerminatingPod" | "syncTerminatedPod";
+
+/** What no source names has no name to tell, and is not traced. */
+export function inPodSpan<T>(
+  tracer: Tracer,
+  step: PodStep,
+  state: PodState,
+  run: (span: Span) => Promise<T>,
+): Promise<T> {
+  const { pod } = state;
+  if (pod === undefined) return inSpan(noTracer, { scope: SCOPE, name: step }, run);
+  return inSpan(tracer, startOf(step, pod, state), run);
+}
+
+function startOf(step: PodStep, pod: Pod, state: PodState): SpanStart {
+  const { uid, name, namespace } = podNameOfObject(pod);
+  const attributes = {
+    "k8s.pod.uid": uid,
+    "k8s.pod": `${namespace}/${name}`,
+    "k8s.pod.name": name,
+    ...(step === "syncPod" ? { "k8s.pod.update_type": updateType(pod, state) } : {}),
+    "k8s.namespace.name": namespace,
+  };
+  return { scope: SCOPE, name: step, attributes, parent: "none" };
+}
+
+/** What has changed of the pod since its last turn: all, something, or nothing. */
+function updateType(pod: Pod, state: PodState): "create" | "update" | "sync" {
+  const before = state.tracedPod;
+  state.tracedPod = pod;
+  if (before === undefined) return "create";
+  return before === pod || isOnlyTold(before, pod) ? "sync" : "update";
+}

@@ -1,0 +1,54 @@
+/** What a container gets of its pod's volumes, bound and ready before the container is made. What is bound is in the journal first. */
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import type { ContainerMount } from "../../domain/runtime/container.ts";
+import { containerMounts, type MountContext, type SubPath } from "../../domain/volumes/container-mounts.ts";
+import { MountError, type MountErrorCode } from "../../ports/mounts.ts";
+import { noteMounting } from "../volumes/note-mounting.ts";
+import { StartFailure } from "./start-failure.ts";
+import type { PodWorkerPorts } from "./worker-options.ts";
+
+export interface MountWork extends Pick<MountContext, "volumes" | "volumeImages" | "recursiveReadOnly" | "expand"> {
+  readonly pod: Pod;
+  readonly container: Container;
+  readonly rootDir: string;
+}
+
+/** Rejects with a `StartFailure`, or with the signal's reason. */
+export async function prepareMounts(
+  work: MountWork,
+  ports: Pick<PodWorkerPorts, "mounts" | "journal" | "clock" | "log">,
+  signal: AbortSignal,
+): Promise<readonly ContainerMount[]> {
+  const { pod, container, rootDir } = work;
+  const { uid } = podNameOfObject(pod);
+  const plan = containerMounts(container, { ...work, podFolder: podFolder(rootDir, uid) });
+  if (plan.kind === "refused") throw new StartFailure("CreateContainerConfigError", plan.message);
+  for (const subPath of plan.subPaths) await bind(subPath, work, ports, signal);
+  return plan.mounts;
+}
+
+/** What keeps a folder from being made, and nothing from being bound. */
+const CANNOT_MAKE: ReadonlySet<MountErrorCode> = new Set(["readOnly", "noSpace"]);
+
+async function bind(
+  { volume, volumePath, subPath, target }: SubPath,
+  { pod, container }: MountWork,
+  { mounts, journal, clock, log }: Pick<PodWorkerPorts, "mounts" | "journal" | "clock" | "log">,
+  signal: AbortSignal,
+): Promise<void> {
+  const { uid } = podNameOfObject(pod);
+  const isBound = (await mounts.table()).some(({ path }) => path === target);
+  if (!isBound) await noteMounting(pod, { volume, path: target }, { journal, clock });
+  try {
+    await mounts.bindSubPath({ volume: volumePath, subPath, target }, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof MountError)) throw error;
+    // What exactly is wrong tells of the node's files: that is for its operator only.
+    log.error("a part of a volume could not be bound", error, { uid, container: container.name, volume });
+    const failed = CANNOT_MAKE.has(error.code) ? "create subPath directory" : "prepare subPath";
+    const message = `failed to ${failed} for volumeMount "${volume}" of container "${container.name}"`;
+    throw new StartFailure("CreateContainerConfigError", message);
+  }
+}

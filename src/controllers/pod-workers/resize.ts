@@ -1,0 +1,247 @@
+/**
+ * Brings a pod that runs to what it was allocated: memory, then CPU, each in the order that leaves nobody above what holds it. What was done is
+ * remembered step by step; what was not is found by the next plan. That all of it is done is in the journal before it is told.
+ */
+import type { Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
+import { errorText } from "../../base/error-text.ts";
+import type { ContainerStop } from "../../domain/pod/container-stops.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import {
+  type Actuated,
+  actuatedAtStart,
+  type ContainerResize,
+  effective,
+  type ResizeAction,
+} from "../../domain/resize/actuation.ts";
+import { allocated, allocationOf, withAllocation } from "../../domain/resize/allocation.ts";
+import { asRead, cpuSteps, type GroupSteps, memorySteps, sandboxShare } from "../../domain/resize/group-steps.ts";
+import { whyNotBelowUsage } from "../../domain/resize/memory-usage.ts";
+import { generationOf } from "../../domain/resize/pod-resize.ts";
+import { completedText, errorTextOf } from "../../domain/resize/texts.ts";
+import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
+import { isRuntimeError, RuntimeError, rpcText } from "../../ports/runtime-error.ts";
+import { nameInJournal, type PodState } from "./pod-state.ts";
+import { podTeller } from "./tell.ts";
+import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+
+export interface Resizing {
+  readonly state: PodState;
+  readonly pod: Pod;
+  readonly sandboxId: string;
+  readonly ports: PodWorkerPorts;
+  readonly settings: Pick<PodWorkerSettings, "resources">;
+}
+
+/** Rejects with what it could not do, which is told of the pod; the rest of a plan goes on. */
+export async function resizePod(action: ResizeAction, resizing: Resizing, signal: AbortSignal): Promise<void> {
+  const { state, pod, ports } = resizing;
+  const sinceMs = ports.clock.monotonicMs();
+  const measure = (success: boolean) =>
+    ports.resizeMetrics?.duration.observe(ports.clock.monotonicMs() - sinceMs, String(success));
+  try {
+    await refuseBelowUsage(action, resizing, signal);
+    const group = new PodGroup(resizing);
+    await group.around("memory", action.memory, memorySteps, signal);
+    await group.around("cpu", action.cpu, cpuSteps, signal);
+    state.actuated = { ...state.actuated, pod: effective(allocationOf(pod)), isPodUnsure: false };
+    measure(true);
+  } catch (error) {
+    signal.throwIfAborted();
+    measure(false);
+    state.actuated = { ...state.actuated, isPodUnsure: state.actuated.pod !== undefined };
+    noteError(rpcText(error), resizing);
+    throw error;
+  }
+}
+
+/** The pod's own group, as it is while it goes from what it was held to to what it is to be held to. */
+class PodGroup {
+  readonly #resizing: Resizing;
+  readonly #name: CgroupName;
+  readonly #next: CgroupValues;
+  readonly #before: CgroupValues;
+  #now: CgroupValues;
+
+  constructor(resizing: Resizing) {
+    const { state, pod, settings, ports } = resizing;
+    const { name, values } = settings.resources.podCgroup(pod);
+    const before = state.actuated.pod === undefined ? pod : withAllocation(pod, state.actuated.pod);
+    this.#resizing = resizing;
+    this.#name = name;
+    this.#next = values;
+    // Of one that is not known, everything is set anew.
+    this.#before = state.actuated.isPodUnsure ? {} : settings.resources.podCgroup(before).values;
+    this.#now = asRead(this.#before, ports.cgroups.version);
+  }
+
+  async around(
+    resource: string,
+    updates: readonly ContainerResize[],
+    steps: (now: CgroupValues, next: CgroupValues) => GroupSteps,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { before, after } = steps(this.#before, this.#next);
+    for (const values of before) await this.#hold(resource, values, signal);
+    for (const update of updates) await updateContainer(resource, update, this.#resizing, signal);
+    for (const values of after) await this.#hold(resource, values, signal);
+  }
+
+  /** The runtime is told first: it may refuse. */
+  async #hold(resource: string, values: CgroupValues, signal: AbortSignal): Promise<void> {
+    const merged = { ...this.#now, ...values };
+    try {
+      await this.#tell(merged, signal);
+    } catch (error) {
+      const what = `failed to notify runtime for UpdatePodSandboxResources (resource=${resource}); resize rejected`;
+      throw new Error(`${what}: ${errorText(error)}`, { cause: error });
+    }
+    try {
+      await this.#resizing.ports.cgroups.apply(this.#name, values);
+    } catch (error) {
+      await this.#tell(this.#now, signal).catch((second: unknown) =>
+        this.#resizing.ports.log.error("the runtime was not told that a resize failed", second),
+      );
+      throw error;
+    }
+    this.#now = merged;
+  }
+
+  async #tell(values: CgroupValues, signal: AbortSignal): Promise<void> {
+    const { pod, sandboxId, ports, settings } = this.#resizing;
+    const { overhead } = settings.resources.sandboxResources(pod);
+    const told = { resources: sandboxShare(pod, values), overhead: overhead ?? {} };
+    try {
+      await ports.runtime.updateSandboxResources(sandboxId, told, signal);
+    } catch (error) {
+      if (isNotOffered(error)) return;
+      throw new Error(`updatePodSandboxResources failed for sanboxID "${sandboxId}": ${rpcText(error)}`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+/** Older runtimes do not have it, and containerd 2.2 says so in words only. */
+const isNotOffered = (error: unknown): boolean =>
+  isRuntimeError(error, "unimplemented") ||
+  (error instanceof RuntimeError && error.code === "unknown" && error.detail.includes("not implemented"));
+
+async function updateContainer(
+  resource: string,
+  { name, id, told }: ContainerResize,
+  { state, pod, ports, settings }: Resizing,
+  signal: AbortSignal,
+): Promise<void> {
+  const asTold = withAllocation(pod, { ...allocationOf(pod), containers: { [name]: told } });
+  // Until it has answered, it may have it or not: whatever is wanted next is told again.
+  noteActuated(state, name, { requests: without(told.requests, resource), limits: without(told.limits, resource) });
+  await ports.runtime.updateContainerResources(id, settings.resources.containerResources(asTold, name), {}, signal);
+  noteActuated(state, name, told);
+}
+
+const without = (list: ResourceRequirements["limits"] = {}, resource: string) =>
+  Object.fromEntries(Object.entries(list).filter(([name]) => name !== resource));
+
+function noteActuated(state: PodState, name: string, resources: ResourceRequirements): void {
+  const containers = new Map(state.actuated.containers).set(name, resources);
+  state.actuated = { ...state.actuated, containers };
+}
+
+/** What its group is held to, and what its containers will be made with. */
+export function noteMadeRoom(state: PodState, pod: Pod): void {
+  const whole = effective(allocationOf(pod));
+  const containers = new Map([...Object.entries(whole.containers), ...state.actuated.containers]);
+  state.actuated = { containers, pod: whole, isPodUnsure: false };
+}
+
+/** What a container is about to be made with. */
+export function noteMadeWith(state: PodState, pod: Pod, name: string): void {
+  const own = allocated(effective(allocationOf(pod)), name);
+  if (own !== undefined) noteActuated(state, name, own);
+}
+
+/** What an agent before us did of it, as soon as it can be compared with what runs. */
+export function recallActuated(state: PodState, pod: Pod, view: PodRuntimeView): Actuated {
+  if (!state.isActuatedKnown) {
+    const known = actuatedAtStart(state.allocatedBefore, pod, view);
+    state.actuated = {
+      containers: new Map([...known.containers, ...state.actuated.containers]),
+      pod: state.actuated.pod ?? known.pod,
+      isPodUnsure: state.actuated.pod === undefined && known.isPodUnsure,
+    };
+    state.isActuatedKnown = true;
+  }
+  return state.actuated;
+}
+
+async function refuseBelowUsage(
+  { memory }: ResizeAction,
+  { state, pod, sandboxId, ports: { runtime }, settings }: Resizing,
+  signal: AbortSignal,
+): Promise<void> {
+  const lowered = memory.filter(({ lowersMemoryTo }) => lowersMemoryTo !== undefined);
+  const limitOf = (of: Pod) => settings.resources.podCgroup(of).values.memoryLimitBytes;
+  const [before, next] = [state.actuated.pod && limitOf(withAllocation(pod, state.actuated.pod)), limitOf(pod)];
+  const isPodLowered =
+    state.actuated.pod !== undefined && next !== undefined && (before === undefined || next < before);
+  if (lowered.length === 0 && !isPodLowered) return;
+  const usageOf = async (ask: Promise<{ readonly memory?: { readonly usageBytes?: bigint } }>) =>
+    (await ask).memory?.usageBytes;
+  const whole = isPodLowered
+    ? { limitBytes: next, usageBytes: await usageOf(runtime.sandboxStats(sandboxId, signal)) }
+    : undefined;
+  const containers = [];
+  for (const { name, id, lowersMemoryTo = 0 } of lowered) {
+    const usageBytes = await usageOf(runtime.containerStats(id, signal));
+    containers.push({ name, limitBytes: BigInt(lowersMemoryTo), usageBytes });
+  }
+  const why = whyNotBelowUsage(whole, containers);
+  if (why !== undefined) throw new Error(why);
+}
+
+function noteError(message: string, { state, pod, ports }: Resizing): void {
+  const before = state.resize ?? { generation: generationOf(pod), error: "" };
+  if (before.error === message) return;
+  state.resize = { ...before, error: message };
+  podTeller(pod, ports)("Warning", "ResizeError", errorTextOf(pod, before.generation, message));
+}
+
+/** Before they are stopped: however they end, they start again. */
+export async function noteRestarts(
+  stops: readonly ContainerStop[],
+  state: PodState,
+  { journal, clock }: Pick<PodWorkerPorts, "journal" | "clock">,
+): Promise<void> {
+  const { uid } = state;
+  const resized = stops.filter(
+    ({ id, name, reason }) => reason.kind === "resized" && state.restartsForResize.get(name) !== id,
+  );
+  await Promise.all(
+    resized.map(async ({ id, name }) => {
+      const pod = nameInJournal(state, undefined);
+      const common = { uid, pod, wallMs: clock.wallMs(), container: name, containerId: id };
+      await journal.append({ kind: "restartForResize", ...common });
+      state.restartsForResize.set(name, id);
+    }),
+  );
+}
+
+/** Follows what was granted until it is carried out. */
+export async function followResize(
+  state: PodState,
+  pod: Pod,
+  isResizing: boolean,
+  ports: Pick<PodWorkerPorts, "journal" | "clock" | "events">,
+): Promise<void> {
+  const { granted } = state;
+  const isNew = granted !== undefined && granted > state.resizedGeneration && granted !== state.resize?.generation;
+  if (isNew) state.resize = { generation: granted, error: "" };
+  if (isResizing) state.resize ??= { generation: granted ?? generationOf(pod), error: "" };
+  const { resize } = state;
+  if (isResizing || resize === undefined) return;
+  const common = { uid: state.uid, pod: nameInJournal(state, undefined), wallMs: ports.clock.wallMs() };
+  await ports.journal.append({ kind: "resized", ...common, generation: resize.generation });
+  state.resizedGeneration = Math.max(state.resizedGeneration, resize.generation);
+  state.resize = undefined;
+  podTeller(pod, ports)("Normal", "ResizeCompleted", completedText(pod, resize.generation));
+}

@@ -1,0 +1,171 @@
+/**
+ * Stops containers: each is given its hook, waits for its turn, and is asked to end, all within one grace. That a hook was seen to its end is in
+ * the journal before its container is asked to end, so that an agent after us does not do it again.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { assertNever } from "../../base/assert.ts";
+import { allOf } from "../../concurrency/all-of.ts";
+import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import type { ContainerStop } from "../../domain/pod/container-stops.ts";
+import { containerNamed, type RoledContainer } from "../../domain/pod/every-container.ts";
+import { containerGraceSeconds, effectiveGraceSeconds, probeGraceSeconds } from "../../domain/pod/grace.ts";
+import { preStopOf } from "../../domain/pod/hooks.ts";
+import { type PodName, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { KILLED_EXIT_CODE, restartsAfter } from "../../domain/pod/restart-policy.ts";
+import { podNameOf } from "../../domain/pod/runtime-view.ts";
+import { hookRun, noteHook, runHook } from "./hooks.ts";
+import type { PodState } from "./pod-state.ts";
+import { teller } from "./tell.ts";
+import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+
+export interface Stopping {
+  readonly state: PodState;
+  readonly pod: Pod | undefined;
+  readonly ports: PodWorkerPorts;
+  readonly settings: Pick<PodWorkerSettings, "hookUserAgent">;
+  /** What is left for all of them; undefined: each has what its pod grants it, from now. */
+  readonly graceMs: number | undefined;
+  /** Told when the first of their hooks begins, and when the last is over. */
+  readonly onHooks?: (areUnderWay: boolean) => void;
+}
+
+/** Each is tried whatever becomes of the others. */
+export async function stopContainers(
+  stops: readonly ContainerStop[],
+  stopping: Stopping,
+  signal: AbortSignal,
+): Promise<void> {
+  const hooked = new Set(stops.filter((stop) => isHookDue(stop, stopping)).map(({ id }) => id));
+  if (hooked.size > 0) stopping.onHooks?.(true);
+  const hookIsOver = (id: string) => {
+    if (hooked.delete(id) && hooked.size === 0) stopping.onHooks?.(false);
+  };
+  const ends = new Map(stops.map(({ id }) => [id, Promise.withResolvers<void>()]));
+  await allOf(
+    stops.map(async (stop) => {
+      const before = (stop.after ?? []).flatMap((id) => ends.get(id)?.promise ?? []);
+      try {
+        await stopContainer(stop, Promise.all(before), hookIsOver, stopping, signal);
+      } finally {
+        ends.get(stop.id)?.resolve();
+      }
+    }),
+  );
+}
+
+async function stopContainer(
+  stop: ContainerStop,
+  turn: Promise<unknown>,
+  hookIsOver: (id: string) => void,
+  stopping: Stopping,
+  signal: AbortSignal,
+): Promise<void> {
+  const { clock, runtime } = stopping.ports;
+  const endsMs = clock.monotonicMs() + graceMs(stop, stopping);
+  tellStop(stop, stopping);
+  const isDone = await whileGraceLasts(endsMs, stopping, signal, (limited) => preStop(stop, stopping, limited));
+  hookIsOver(stop.id);
+  // A command ends with its container, which is a failure; what only waits ends by itself.
+  if (!isDone && preStopOf(stopping.pod, stopping.state.view, stop)?.exec !== undefined) tellFailure(stop, stopping);
+  await whileGraceLasts(endsMs, stopping, signal, (limited) => unlessAborted(turn, limited));
+  await runtime.stopContainer(stop.id, containerGraceSeconds(endsMs - clock.monotonicMs()), signal);
+}
+
+function graceMs({ name, reason }: ContainerStop, { graceMs: left, pod }: Stopping): number {
+  if (left !== undefined) return left;
+  if (reason.kind === "restartingAll") return 0;
+  if (pod === undefined) return 0;
+  const own = reason.kind === "probeFailed" ? probeGraceSeconds(pod, name, reason.probe) : undefined;
+  return (own ?? effectiveGraceSeconds(pod, undefined, undefined)) * 1000;
+}
+
+/** False: its time was up before it had ended, and the container goes without. */
+async function whileGraceLasts(
+  endsMs: number,
+  { ports: { clock } }: Stopping,
+  signal: AbortSignal,
+  run: (limited: AbortSignal) => Promise<unknown>,
+): Promise<boolean> {
+  const leftMs = endsMs - clock.monotonicMs();
+  if (leftMs <= 0) return true;
+  try {
+    await withDeadline(clock, leftMs, signal, run);
+    return true;
+  } catch (error) {
+    if (!(error instanceof DeadlineError) || signal.aborted) throw error;
+    return false;
+  }
+}
+
+const isHookDue = (stop: ContainerStop, { state, pod }: Stopping): boolean =>
+  preStopOf(pod, state.view, stop) !== undefined && !state.preStopDone.has(stop.id);
+
+async function preStop(stop: ContainerStop, stopping: Stopping, signal: AbortSignal): Promise<void> {
+  const { state, pod, ports } = stopping;
+  const handler = preStopOf(pod, state.view, stop);
+  const name = nameOf(state, pod);
+  if (handler === undefined || name === undefined || state.preStopDone.has(stop.id)) return;
+  const run = hookRun({ pod: name, container: stop.name, id: stop.id, handler }, stopping);
+  const common = { uid: name.uid, pod: `${name.namespace}/${name.name}`, wallMs: ports.clock.wallMs() };
+  ports.journal.note({ kind: "decision", ...common, what: "preStop", why: JSON.stringify({ name: stop.name }) });
+  const failure = await runHook(run, ports, signal);
+  if (failure !== undefined) {
+    ports.log.info(1, "a hook before a container's end failed", { ...name, why: failure });
+    tellFailure(stop, { pod, ports });
+  }
+  await noteHook({ container: stop.name, containerId: stop.id, hook: "preStopDone" }, state, ports);
+  state.preStopDone.add(stop.id);
+}
+
+function tellFailure({ name }: ContainerStop, { pod, ports }: Pick<Stopping, "pod" | "ports">): void {
+  const roled = containerNamed(pod?.spec, name);
+  if (pod === undefined || roled === undefined) return;
+  teller(pod, roled, ports)("Warning", "FailedPreStopHook", "PreStopHook failed");
+}
+
+/** As its object has it, or, of a pod that no source knows any more, as the runtime does. */
+function nameOf({ uid, view }: PodState, pod: Pod | undefined): PodName | undefined {
+  if (pod !== undefined) return podNameOfObject(pod);
+  const name = view === undefined ? undefined : podNameOf(view);
+  return name === undefined ? undefined : { ...name, uid };
+}
+
+/** Once for each reason, however often it has to be tried: an end that hangs must not use up what its pod may be told of. */
+function tellStop(stop: ContainerStop, { pod, state, ports }: Stopping): void {
+  const roled = containerNamed(pod?.spec, stop.name);
+  if (pod === undefined || roled === undefined) return;
+  const text = stopText(stop, roled, pod);
+  if (state.toldStops.get(stop.id) === text) return;
+  state.toldStops.set(stop.id, text);
+  teller(pod, roled, ports)("Normal", "Killing", text);
+}
+
+function stopText({ name, reason }: ContainerStop, { role, container }: RoledContainer, pod: Pod): string {
+  const isInit = role === "sidecar";
+  switch (reason.kind) {
+    case "definitionChanged":
+      return isInit
+        ? `Init container ${name} definition changed`
+        : `Container ${name} definition changed, will be restarted`;
+    case "probeFailed": {
+      if (isInit) return `Init container ${name} failed ${reason.probe} probe`;
+      const isLast = !restartsAfter(pod, container, KILLED_EXIT_CODE);
+      return `Container ${name} failed ${reason.probe} probe${isLast ? "" : ", will be restarted"}`;
+    }
+    case "resized":
+      return `Container ${name} resize requires restart`;
+    case "postStartFailed":
+      return "FailedPostStartHook";
+    case "restartingAll":
+      return "killing";
+    case "podEnds":
+    case "sandboxChanged":
+    case "cgroupMissing":
+    case "superseded":
+    case "stateUnknown":
+      return `Stopping container ${name}`;
+    default:
+      return assertNever(reason);
+  }
+}

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeFiles } from "../../../sim/fake-files.ts";
+import { VirtualClock } from "../../../sim/virtual-clock.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
+import { HostFileError } from "../../ports/host-files.ts";
+import { UserRanges } from "./user-ranges.ts";
+
+const LENGTH = 65_536;
+const at = (index: number) => (index + 1) * LENGTH;
+
+function world(count = 65_535) {
+  const files = new FakeFiles({ clock: new VirtualClock() }).port;
+  const inRuntime: number[] = [];
+  const log = keptLog();
+  const parts = { log, rootDir: "/root", space: { first: LENGTH, count, length: LENGTH }, inRuntime: () => inRuntime };
+  const file = (uid: string) => `/root/pods/${uid}/userns`;
+  return {
+    files,
+    inRuntime,
+    log,
+    file,
+    folder: (uid: string) => files.makeFolder(`/root/pods/${uid}`, 0o750),
+    /** As a new process has them. */
+    begin: (over: Partial<typeof files> = {}) => new UserRanges({ ...parts, files: { ...files, ...over } }),
+    write: (uid: string, text: string) => files.writeNew(file(uid), utf8Bytes(text), { mode: 0o600 }),
+  };
+}
+
+const firstOf = async (ranges: UserRanges, uid: string) => (await ranges.take(uid)).uids[0]?.hostId;
+
+test("[25.7] [27.1.15] each pod has a range of its own, on disk before it is used, and keeps it over restarts", async () => {
+  const { files, file, folder, begin } = world();
+  for (const uid of ["a", "b", "c"]) await folder(uid);
+  const ranges = begin();
+  assert.deepEqual(await Promise.all(["a", "b"].map((uid) => firstOf(ranges, uid))), [at(0), at(1)]);
+  assert.equal(await firstOf(ranges, "a"), at(0));
+  assert.equal(
+    utf8Text(await files.read(file("b"), 1000)),
+    `{"uidMappings":[{"hostId":${at(1)},"containerId":0,"length":65536}],"gidMappings":[{"hostId":${at(1)},"containerId":0,"length":65536}]}`,
+  );
+  assert.equal((await files.facts(file("b")))?.mode, 0o600);
+  const next = begin();
+  assert.equal(await firstOf(next, "c"), at(2));
+  assert.equal(await firstOf(next, "b"), at(1));
+});
+
+test("[25.7] a range is free again when its pod is over, and its file is gone", async () => {
+  const { files, file, folder, begin } = world();
+  for (const uid of ["a", "b"]) await folder(uid);
+  const ranges = begin();
+  await ranges.take("a");
+  await ranges.release("a");
+  await ranges.release("a");
+  await ranges.release("never seen");
+  assert.equal(await files.facts(file("a")), undefined);
+  assert.equal(await firstOf(ranges, "b"), at(0));
+});
+
+test("[25.7] a file that cannot be read back stops nothing: what runs is known from the runtime, and is given to no other", async () => {
+  const { inRuntime, log, folder, begin, write } = world();
+  for (const uid of ["torn", "new", "newer"]) await folder(uid);
+  await write("torn", '{"uidMappings":[');
+  inRuntime.push(at(0));
+  const ranges = begin();
+  assert.equal(await firstOf(ranges, "new"), at(1));
+  assert.equal(await firstOf(ranges, "newer"), at(2));
+  assert.ok(
+    log.lines.some((line) => line.includes("cannot be read back")),
+    log.lines.join("\n"),
+  );
+});
+
+test("[25.7] where all are taken a pod is told so, until one is over or the folder of one that nobody knew is gone", async () => {
+  const { files, folder, begin } = world(2);
+  for (const uid of ["a", "b", "c"]) await folder(uid);
+  const ranges = begin();
+  await ranges.take("a");
+  await ranges.take("b");
+  const message = "create user namespace: could not find an empty slot to allocate a user namespace";
+  await assert.rejects(ranges.take("c"), { message });
+  await files.removeTree("/root/pods/a");
+  assert.equal(await firstOf(ranges, "c"), at(0));
+});
+
+test("[25.7] a range that could not be written down is not used, and the next try may have it", async () => {
+  const { folder, begin } = world();
+  for (const uid of ["a", "b"]) await folder(uid);
+  let isFull = true;
+  const { files } = world();
+  const ranges = begin({
+    writeAtomically: async (path, content, mode) => {
+      if (isFull) throw new HostFileError("write", path, "noSpace", "no space left on device");
+      await files.makeFolder(path.slice(0, path.lastIndexOf("/")), 0o750);
+      await files.writeAtomically(path, content, mode);
+    },
+  });
+  await assert.rejects(ranges.take("a"), /^Error: create user namespace: write .*no space left on device$/);
+  isFull = false;
+  assert.equal(await firstOf(ranges, "b"), at(0));
+});

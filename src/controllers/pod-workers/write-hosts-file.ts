@@ -1,0 +1,38 @@
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { podHostname } from "../../domain/pod/hostname.ts";
+import { HOSTS_PATH, hostsFileOf, needsHostsFile, nodeHostsFile, podHostsFile } from "../../domain/pod/hosts-file.ts";
+import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { readLinked } from "../../ports/follow-links.ts";
+import type { HostFiles } from "../../ports/host-files.ts";
+import type { PodWorkerSettings } from "./worker-options.ts";
+
+const NODE_HOSTS_BYTES_MAX = 16 * 1024 * 1024;
+const MODE = 0o644;
+
+/** Brings the pod's hosts file up to date, in place: containers that run have it mounted. Undefined: this container gets none. */
+export async function writeHostsFile(
+  pod: Pod,
+  container: Container,
+  podIps: readonly string[],
+  files: HostFiles,
+  settings: PodWorkerSettings,
+): Promise<string | undefined> {
+  if (!needsHostsFile(pod, container, podIps)) return undefined;
+  const path = hostsFileOf(podFolder(settings.rootDir, podNameOfObject(pod).uid));
+  await files.overwrite(path, await contentFor(pod, podIps, files, settings), MODE);
+  return path;
+}
+
+async function contentFor(
+  pod: Pod,
+  podIps: readonly string[],
+  files: HostFiles,
+  settings: PodWorkerSettings,
+): Promise<Uint8Array> {
+  if (pod.spec?.hostNetwork === true) {
+    return nodeHostsFile(pod, await readLinked(files, HOSTS_PATH, NODE_HOSTS_BYTES_MAX));
+  }
+  const name = podHostname(pod, settings.hostname);
+  if (name.kind === "refused") throw new Error(name.message);
+  return podHostsFile(pod, { podIps, hostname: name.short, domain: name.domain });
+}

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { VirtualClock } from "../../../sim/virtual-clock.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { container } from "../../../test/support/pods.ts";
+import type { Probe } from "../../api/gen/core-v1.ts";
+import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
+import { LagMeter } from "../../concurrency/lag-meter.ts";
+import { probesOf } from "../../domain/probes/probe-spec.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { ProbeError, type Prober } from "../../ports/prober.ts";
+import type { ExecResult } from "../../ports/runtime.ts";
+import { RuntimeError } from "../../ports/runtime-error.ts";
+import { ask } from "./ask.ts";
+import { EXECS_PER_CPU, ExecRuns } from "./exec-runs.ts";
+
+const patient = new AbortController().signal;
+const nobody: Prober = {
+  http: () => assert.fail("nobody is asked"),
+  tcp: () => assert.fail("nobody is asked"),
+  grpc: () => assert.fail("nobody is asked"),
+};
+
+function world(clock: Clock, prober: Partial<Prober>, execSync: (seconds: number) => Promise<ExecResult>) {
+  const runtime = { execSync: (_id: string, _command: readonly string[], seconds: number) => execSync(seconds) };
+  const execs = new ExecRuns({ runtime, clock, cpus: async () => 1 });
+  const parts = {
+    clock,
+    prober: { ...nobody, ...prober },
+    execs,
+    lag: new LagMeter(clock),
+    userAgent: "kube-probe/1.36",
+  };
+  return (probe: Probe, id = "c1", signal = patient) => {
+    const app = container("app", { livenessProbe: probe });
+    const [spec] = probesOf(app);
+    assert.ok(spec !== undefined);
+    const asked = { spec, container: app, id, ip: "198.18.0.5", described: "p_ns(u)", life: patient };
+    return ask(asked, parts, signal);
+  };
+}
+
+const noExec = () => assert.fail("no command is run");
+const result = (exitCode: number, stdout = "", stderr = ""): ExecResult => ({
+  exitCode,
+  stdout: Buffer.from(stdout),
+  stderr: Buffer.from(stderr),
+});
+const TCP: Probe = { tcpSocket: { port: 80 } };
+const EXEC: Probe = { exec: { command: ["check"] }, timeoutSeconds: 2 };
+
+test("[12.7] what is ours is tried three times, and one that then goes well is well", async () => {
+  let tries = 0;
+  const failing = (most: number) => async () => {
+    tries += 1;
+    if (tries < most) throw new ProbeError("connect", "ours", "no free port");
+  };
+  const clock = new VirtualClock();
+  assert.deepEqual(await world(clock, { tcp: failing(3) }, noExec)(TCP), { kind: "success" });
+  assert.equal(tries, 3);
+  tries = 0;
+  const outcome = await world(clock, { tcp: failing(9) }, noExec)(TCP);
+  assert.deepEqual([outcome, tries], [{ kind: "notRun", state: "unknown", message: "no free port" }, 3]);
+});
+
+test("[12.7] a port without a name, a handler that nobody knows and a bug of ours are not the application's", async () => {
+  const clock = new VirtualClock();
+  const broken = world(clock, { tcp: () => Promise.reject(new Error("a bug")) }, noExec);
+  assert.equal((await broken(TCP)).kind, "notRun");
+  assert.deepEqual(await broken({ tcpSocket: { port: "none" } }), {
+    kind: "notRun",
+    state: "unknown",
+    message: 'strconv.Atoi: parsing "none": invalid syntax',
+  });
+  assert.deepEqual(await broken({}), {
+    kind: "notRun",
+    state: "unknown",
+    message: "missing probe handler for p_ns(u):app",
+  });
+});
+
+test("[12.6] both outputs are told, cut off at 10 KB, and how a command ended decides", async () => {
+  const clock = new VirtualClock();
+  const run = (answer: ExecResult) => world(clock, {}, async () => answer)(EXEC);
+  assert.deepEqual(await run(result(0, "fine")), { kind: "success" });
+  assert.deepEqual(await run(result(1, "out ", "err")), { kind: "failure", message: "out err" });
+  assert.deepEqual(await run(result(1, "x".repeat(20_000))), { kind: "failure", message: "x".repeat(10_240) });
+});
+
+test("[12.6] a command that the runtime killed for its time has failed; a runtime that says nothing for minutes has not run it", async () => {
+  const clock = new VirtualClock();
+  const late = new RuntimeError("ExecSync", "deadlineExceeded", "too long");
+  const outcome = await world(clock, {}, () => Promise.reject(late))(EXEC);
+  assert.deepEqual(outcome, { kind: "timeout", message: 'command timed out: "check" timed out after 2s' });
+  const silent = world(clock, {}, async () => {
+    await new Promise<void>((resolve) => void clock.after(122_000, resolve));
+    throw late;
+  })(EXEC);
+  await clock.advance(600_000);
+  assert.equal((await silent).kind, "notRun");
+  const gone = await world(clock, {}, () => Promise.reject(new RuntimeError("ExecSync", "notFound", "gone")))(EXEC);
+  assert.deepEqual(gone, { kind: "notRun", state: "unknown", message: "rpc error: code = NotFound desc = gone" });
+});
+
+test("[12.6] only so many commands run at once, the same one of a container once for all, and a slow one keeps nobody out", async () => {
+  const clock = new VirtualClock();
+  let [running, most, runs] = [0, 0, 0];
+  const askAll = world(clock, {}, async () => {
+    runs += 1;
+    running += 1;
+    most = Math.max(most, running);
+    await new Promise<void>((resolve) => void clock.after(300, resolve));
+    running -= 1;
+    return result(0);
+  });
+  const all = Array.from({ length: 20 }, (_, index) => [askAll(EXEC, `c${index}`), askAll(EXEC, `c${index}`)]).flat();
+  await clock.advance(10_000);
+  assert.ok((await Promise.all(all)).every(({ kind }) => kind === "success"));
+  assert.deepEqual([runs, most], [20, EXECS_PER_CPU]);
+  let begun = 0;
+  const stuck = world(clock, {}, () => {
+    begun += 1;
+    return new Promise(() => {});
+  });
+  const stop = new AbortController();
+  const hung = Array.from({ length: 2 * EXECS_PER_CPU }, (_, index) => stuck(EXEC, `c${index}`, stop.signal));
+  await clock.advance(900);
+  assert.equal(begun, EXECS_PER_CPU);
+  await clock.advance(200);
+  assert.equal(begun, 2 * EXECS_PER_CPU, "those that take long no longer count");
+  stop.abort(new Error("enough"));
+  for (const each of hung) await assert.rejects(each, /enough/);
+});
+
+test("[12.7] an answer that is late because we were held up does not count; it is asked for again", async () => {
+  const clock = new ManualClock();
+  let tries = 0;
+  const tcp: Prober["tcp"] = async (_target, limitMs, signal) => {
+    tries += 1;
+    if (tries > 1) return;
+    const silence = (limited: AbortSignal) =>
+      new Promise<void>((_, reject) => {
+        limited.addEventListener("abort", () => reject(limited.reason), { once: true });
+      });
+    await withDeadline(clock, limitMs, signal, silence).catch((error: unknown) => {
+      throw error instanceof DeadlineError ? new ProbeError("connect", "late", "late") : error;
+    });
+  };
+  const held = world(clock, { tcp }, noExec)(TCP);
+  await clock.advance(200);
+  await clock.stall(3_000);
+  await clock.advance(0);
+  assert.deepEqual([await held, tries], [{ kind: "success" }, 2]);
+  tries = 0;
+  const slow = world(clock, { tcp }, noExec)(TCP);
+  await clock.advance(1_000);
+  assert.deepEqual([(await slow).kind, tries], ["timeout", 1]);
+});
+
+test("[12.7] whoever never answers is found out even by an agent that is held up for half of all time", async () => {
+  const clock = new ManualClock();
+  const tcp: Prober["tcp"] = (_target, limitMs, signal) =>
+    withDeadline(
+      clock,
+      limitMs,
+      signal,
+      (limited) => new Promise<void>((_, reject) => limited.addEventListener("abort", () => reject(limited.reason))),
+    ).catch((error: unknown) => {
+      throw error instanceof DeadlineError ? new ProbeError("connect", "late", "late") : error;
+    });
+  const asked = world(clock, { tcp }, noExec)(TCP);
+  for (let turn = 0; turn < 60; turn += 1) {
+    await clock.advance(50);
+    await clock.stall(100);
+    await clock.advance(0);
+  }
+  assert.equal((await asked).kind, "timeout");
+});

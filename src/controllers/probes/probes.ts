@@ -1,0 +1,242 @@
+/**
+ * Which containers are asked, and what is known of them. What the probes have come to say is in the journal before anyone is told, so that the next
+ * life of this agent takes nobody's readiness away and gives none; what cannot be written is told all the same, since it can be asked again, and written
+ * with the next answer.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { LagMeter } from "../../concurrency/lag-meter.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import { whenever } from "../../concurrency/whenever.ts";
+import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { ProbeMetrics } from "../../domain/metrics/probe-metrics.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { type DesiredPods, mirrorOf } from "../../domain/pod/desired-pod.ts";
+import { podNameOfObject } from "../../domain/pod/pod-names.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import { newestOf, type PodContainer } from "../../domain/pod/runtime-view.ts";
+import { probeName } from "../../domain/probes/outcome.ts";
+import { PROBE_KINDS, probedContainers } from "../../domain/probes/probe-spec.ts";
+import {
+  FIRST_VERDICTS,
+  type ProbeResult,
+  type ProbeVerdicts,
+  publishedVerdicts,
+  sameVerdicts,
+} from "../../domain/probes/verdicts.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { Journal } from "../../ports/journal.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Prober } from "../../ports/prober.ts";
+import type { Random } from "../../ports/random.ts";
+import type { Runtime } from "../../ports/runtime.ts";
+import { ExecRuns } from "./exec-runs.ts";
+import { ProbeRounds } from "./probe-rounds.ts";
+
+export interface ProbeLoopOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly prober: Prober;
+  readonly runtime: Pick<Runtime, "execSync">;
+  readonly journal: Pick<Journal, "append">;
+  readonly events: EventSink;
+  readonly log: Log;
+  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly desiredPods: Latest<DesiredPods>;
+  readonly sourcesReady: Latest<boolean>;
+  readonly probeResults: LatestTable<string, ProbeResult>;
+  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly cpus: () => Promise<number>;
+  readonly userAgent: string;
+  readonly metrics: ProbeMetrics;
+}
+
+export class ProbeLoop {
+  readonly #options: ProbeLoopOptions;
+  /** Ids of those in `probeResults`, by pod. */
+  readonly #told = new Map<string, Set<string>>();
+  /** Ids of those that are asked, by pod. */
+  readonly #asked = new Map<string, ReadonlySet<string>>();
+  /** Pods of which there are figures. */
+  readonly #figured = new Map<string, Pod>();
+  /** What the journal has, by container id. Undefined: nobody knows, since the last writing of it failed. */
+  readonly #written = new Map<string, ProbeVerdicts | undefined>();
+  readonly #startedMs: number;
+
+  /** What was known is known at once: the first plan of a pod is made with it. */
+  constructor(options: ProbeLoopOptions) {
+    this.#options = options;
+    this.#startedMs = options.clock.monotonicMs();
+    for (const { uid, probed, finishedWallMs } of options.facts.values()) {
+      if (finishedWallMs !== undefined) continue;
+      for (const { containerId, ...verdicts } of probed.values()) {
+        this.#written.set(containerId, verdicts);
+        this.#publish(uid, containerId, verdicts);
+      }
+    }
+  }
+
+  /** `addressOf`: where a pod is reached, of what the runtime says of it; undefined: nobody knows yet. */
+  async run(
+    shutdown: AbortSignal,
+    addressOf: (pod: Pod, outcome: PodOutcome) => Promise<string | undefined>,
+  ): Promise<void> {
+    const { clock, podOutcomes, admittedPods, sourcesReady, prober, userAgent, log } = this.#options;
+    const execs = new ExecRuns(this.#options);
+    const onBug = (id: string, error: unknown) => log.error("probes failed in an unforeseen way", error, { id });
+    const writer = new KeyedWorker<string>({ turn: (id) => this.#write(id, rounds), onBug, shutdown });
+    const rounds: ProbeRounds = new ProbeRounds(
+      {
+        ...this.#options,
+        addressOf: async (pod) => {
+          const outcome = podOutcomes.get(podNameOfObject(pod).uid);
+          return outcome === undefined ? undefined : await addressOf(pod, outcome);
+        },
+        onAnswer: (id) => (this.#isWritten(id, rounds) ? undefined : writer.wake(id)),
+      },
+      { clock, prober, execs, lag: new LagMeter(clock), userAgent },
+      shutdown,
+    );
+    const pods = new KeyedWorker<string>({
+      turn: async (uid) => this.#look(uid, rounds, (id) => writer.wake(id)),
+      onBug,
+      shutdown,
+    });
+    const unwatch = [podOutcomes.watch((uid) => pods.wake(uid)), admittedPods.watch((uid) => pods.wake(uid))];
+    try {
+      for (const uid of podOutcomes.keys()) pods.wake(uid);
+      this.#forgetUnwanted();
+      await whenever(sourcesReady, () => this.#forgetUnwanted(), shutdown);
+    } finally {
+      for (const end of unwatch) end();
+      await Promise.all([rounds.close(), pods.drained(), writer.drained()]);
+    }
+  }
+
+  /** What was recalled of pods that went while nobody looked. */
+  #forgetUnwanted(): void {
+    const { sourcesReady, admittedPods, podOutcomes } = this.#options;
+    if (!sourcesReady.value) return;
+    for (const uid of this.#told.keys()) {
+      if (admittedPods.get(uid) === undefined && podOutcomes.get(uid) === undefined) this.#forget(uid, () => false);
+    }
+  }
+
+  #look(uid: string, rounds: ProbeRounds, write: (id: string) => void): void {
+    const { podOutcomes, admittedPods } = this.#options;
+    const [outcome, admitted] = [podOutcomes.get(uid), admittedPods.get(uid)];
+    const asked = new Set<string>();
+    if (outcome !== undefined && admitted?.verdict.kind === "admitted") {
+      for (const { container, fieldPath } of probedContainers(admitted.pod.spec)) {
+        const instance = newestOf(outcome.view, container.name);
+        if (instance?.state !== "running") continue;
+        const { pod } = admitted;
+        asked.add(instance.id);
+        const { lifecycle } = outcome;
+        const place = { container, fieldPath, lifecycle: lifecycle.kind, ...this.#begin(instance) };
+        rounds.keep({ id: instance.id, pod, ...place }, this.#recalled(uid, instance, admitted, write));
+      }
+    }
+    for (const id of this.#asked.get(uid) ?? []) if (!asked.has(id)) rounds.drop(id);
+    if (asked.size > 0) this.#asked.set(uid, asked);
+    else this.#asked.delete(uid);
+    if (asked.size > 0 && admitted !== undefined) this.#figured.set(uid, admitted.pod);
+    if (isOver(outcome)) this.#forgetFigures(uid);
+    // Before the first look at the runtime nothing is known to be gone.
+    if (outcome !== undefined) this.#forget(uid, (id) => outcome.view.containers.some((each) => each.id === id));
+    else if (admitted === undefined) this.#forget(uid, () => false);
+  }
+
+  /** Its age by the calendar, which may have been set since: never before its start is heard of. */
+  #begin({ startedWallNs, createdWallNs }: PodContainer): { readonly startedMs: number; readonly isFound: boolean } {
+    const { clock } = this.#options;
+    const ageMs = Math.max(0, clock.wallMs() - Number((startedWallNs ?? createdWallNs) / 1_000_000n));
+    const startedMs = clock.monotonicMs() - ageMs;
+    return { startedMs, isFound: startedMs < this.#startedMs };
+  }
+
+  /** What the journal says of it, else what was published, else nothing. */
+  #recalled(
+    uid: string,
+    { id }: PodContainer,
+    { pod, isStatic }: AdmittedPod,
+    write: (id: string) => void,
+  ): ProbeVerdicts {
+    const { probeResults, desiredPods } = this.#options;
+    const known = probeResults.get(id);
+    if (known !== undefined) return known;
+    const { status } = (isStatic ? mirrorOf(pod, desiredPods.value) : pod) ?? {};
+    const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+    const published = all.map((each) => publishedVerdicts(id, each)).find((verdicts) => verdicts !== undefined);
+    if (published === undefined || sameVerdicts(published, FIRST_VERDICTS)) return FIRST_VERDICTS;
+    this.#publish(uid, id, published);
+    write(id);
+    return published;
+  }
+
+  async #write(id: string, rounds: ProbeRounds): Promise<void> {
+    const { clock, journal, log } = this.#options;
+    const [verdicts, asked] = [rounds.verdictsOf(id), rounds.askedOf(id)];
+    if (verdicts === undefined || asked === undefined) return;
+    const { uid, namespace, name } = podNameOfObject(asked.pod);
+    if (!this.#isWritten(id, rounds)) {
+      const { startup, liveness, readiness } = verdicts;
+      const container = asked.container.name;
+      const said = { container, containerId: id, startup, liveness, readiness };
+      try {
+        await journal.append({ kind: "probed", uid, pod: `${namespace}/${name}`, wallMs: clock.wallMs(), ...said });
+        this.#written.set(id, verdicts);
+      } catch (error) {
+        this.#written.set(id, undefined);
+        log.error("the journal could not be written", error, { uid });
+      }
+    }
+    // It may have gone meanwhile.
+    if (rounds.verdictsOf(id) !== undefined) this.#publish(uid, id, verdicts);
+  }
+
+  #isWritten(id: string, rounds: ProbeRounds): boolean {
+    const written = this.#written.has(id) ? this.#written.get(id) : FIRST_VERDICTS;
+    return written !== undefined && sameVerdicts(written, rounds.verdictsOf(id) ?? FIRST_VERDICTS);
+  }
+
+  #publish(uid: string, id: string, { startup, liveness, readiness }: ProbeVerdicts): void {
+    const { probeResults } = this.#options;
+    const known = probeResults.get(id);
+    if (known !== undefined && sameVerdicts(known, { startup, liveness, readiness })) return;
+    this.#told.set(uid, (this.#told.get(uid) ?? new Set()).add(id));
+    probeResults.set(id, { uid, startup, liveness, readiness });
+  }
+
+  #forget(uid: string, isThere: (id: string) => boolean): void {
+    const ids = this.#told.get(uid);
+    for (const id of ids ?? []) {
+      if (isThere(id)) continue;
+      ids?.delete(id);
+      this.#written.delete(id);
+      this.#options.probeResults.delete(id);
+    }
+    if (ids?.size === 0) this.#told.delete(uid);
+  }
+
+  /** Whoever reads figures finds those of pods that are there. */
+  #forgetFigures(uid: string): void {
+    const pod = this.#figured.get(uid);
+    if (pod === undefined) return;
+    this.#figured.delete(uid);
+    const { total, duration } = this.#options.metrics;
+    const { name, namespace } = podNameOfObject(pod);
+    for (const { container } of probedContainers(pod.spec)) {
+      for (const type of PROBE_KINDS.map(probeName)) {
+        for (const result of ["successful", "failed"]) total.forget(type, result, container.name, name, namespace, uid);
+        duration.forget(type, container.name, name, namespace);
+      }
+    }
+  }
+}
+
+const isOver = (outcome: PodOutcome | undefined): boolean =>
+  outcome === undefined || outcome.lifecycle.kind === "terminated" || outcome.lifecycle.kind === "finished";

@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SeededRandom } from "../../../sim/seeded-random.ts";
+import { VirtualClock } from "../../../sim/virtual-clock.ts";
+import { pod } from "../../../test/support/pods.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { ApiError } from "../../ports/api-error.ts";
+import type { ApiObject, ApiServer } from "../../ports/api-server.ts";
+import { Tokens } from "./tokens.ts";
+
+const MINUTE_MS = 60_000;
+const WISH = { audience: "", expirationSeconds: 3600 };
+const never = new AbortController().signal;
+
+function begin(clockIsWrongMs: number) {
+  const clock = new VirtualClock();
+  clock.jumpWall(clockIsWrongMs);
+  let asked = 0;
+  const api: Pick<ApiServer, "ask"> = {
+    ask: async <Answer extends ApiObject>(
+      _resource: unknown,
+      _name: unknown,
+      _subresource: unknown,
+      question: ApiObject,
+    ) => {
+      asked += 1;
+      const expirationTimestamp = new Date(clock.trueWallMs() + WISH.expirationSeconds * 1000).toISOString();
+      const status = { token: `token-${asked}`, expirationTimestamp };
+      return { ...question, status } as ApiObject as Answer;
+    },
+  };
+  const tokens = new Tokens({ api, clock, random: new SeededRandom(1), log: keptLog() });
+  return { clock, asked: () => asked, bring: () => tokens.bring(pod(), [WISH], never) };
+}
+
+for (const [how, byMs] of [
+  ["right", 0],
+  ["an hour ahead", 60 * MINUTE_MS],
+  ["two hours behind", -120 * MINUTE_MS],
+] as const) {
+  test(`a token is kept for four fifths of its life and no longer, on a node whose calendar is ${how}`, async () => {
+    const { clock, asked, bring } = begin(byMs);
+    const { againMs } = await bring();
+    assert.ok(againMs !== undefined && againMs > 47 * MINUTE_MS && againMs <= 48 * MINUTE_MS, `in ${againMs} ms`);
+    await clock.advance(47 * MINUTE_MS);
+    await bring();
+    assert.equal(asked(), 1);
+    await clock.advance(MINUTE_MS);
+    const { token } = await bring();
+    assert.deepEqual(token(WISH), { kind: "present", token: "token-2" });
+  });
+}
+
+test("[13.11] a token that is refused is told in the API server's own words", async () => {
+  const detail = 'serviceaccounts "builder" not found';
+  const api = { ask: () => Promise.reject(new ApiError("CREATE serviceaccounts/token", 404, "NotFound", detail)) };
+  const tokens = new Tokens({ api, clock: new VirtualClock(), random: new SeededRandom(1), log: keptLog() });
+  const { token } = await tokens.bring(pod(), [WISH], never);
+  assert.deepEqual(token(WISH), { kind: "failed", message: `failed to fetch token: ${detail}` });
+});
+
+test("[13.11] a node that the API server does not know to have the pod yet asks again soon, and gives up after some tries", async () => {
+  for (const [refusals, kind] of [
+    [2, "present"],
+    [9, "failed"],
+  ] as const) {
+    const clock = new VirtualClock();
+    let asked = 0;
+    const ask = async () => {
+      asked += 1;
+      if (asked <= refusals) throw new ApiError("CREATE", 403, "Forbidden", "no relationship found");
+      return { spec: { expirationSeconds: 600 }, status: { token: "t", expirationTimestamp: "2026-01-01T00:00:00Z" } };
+    };
+    const api = { ask } as unknown as Pick<ApiServer, "ask">;
+    const tokens = new Tokens({ api, clock, random: new SeededRandom(1), log: keptLog() });
+    const bringing = tokens.bring(pod(), [WISH], never);
+    await clock.advance(1_000);
+    const { token } = await bringing;
+    assert.deepEqual([token(WISH).kind, asked], [kind, Math.min(refusals + 1, 5)]);
+  }
+});

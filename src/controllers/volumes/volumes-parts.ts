@@ -1,0 +1,42 @@
+/** What the volume loop needs of the world, and how it comes back to what failed. */
+import type { Node } from "../../api/gen/core-v1.ts";
+import type { ApiObject } from "../../api/resource.ts";
+import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import type { UidFacts } from "../../domain/journal/facts.ts";
+import type { VolumeMetrics } from "../../domain/metrics/volume-metrics.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
+import type { Log } from "../../ports/log.ts";
+import type { SetUpPorts } from "./set-up.ts";
+import type { TokenPorts } from "./tokens.ts";
+
+export interface VolumesParts {
+  readonly ports: SetUpPorts & Pick<TokenPorts, "api"> & { readonly log: Log };
+  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly sourcesReady: Latest<boolean>;
+  /** What the last whole list of the runtime said; undefined before the first. */
+  readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
+  readonly referencedObjects: ReadTable<string, KnownObject<ApiObject>>;
+  /** Our Node as the API server has it, or as it would be. */
+  readonly localNode: () => Promise<Node>;
+  readonly mountState: LatestTable<string, PodVolumes>;
+  readonly volumesKnown: LatestCell<boolean>;
+  readonly volumesInUse: LatestCell<readonly string[] | undefined>;
+  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly rootDir: string;
+  readonly nodeName: string;
+  readonly volumeMetrics?: VolumeMetrics;
+  readonly queue?: TurnObserver<string>;
+}
+
+export const RETRY_MS_MIN = 500;
+export const RETRY_MS_MAX = 122_000;
+export const retryMs = (failures: number): number => Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);

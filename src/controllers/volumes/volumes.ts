@@ -1,0 +1,295 @@
+/**
+ * Makes the mounts of the node match what its pods need: one turn at a time per pod, woken by what it waits for. It says in `mountState` where each volume
+ * is; whoever starts containers reads it there, and a pod is over for good only when its entry is gone.
+ *
+ * Whether a pod's volumes are wanted is its worker's word, in `podOutcomes`: brought while it runs, left alone while its containers end, taken away when
+ * none is left. Volumes of pods that nobody knows go when every source has spoken and the runtime runs nothing of them. What lay on the node before is read
+ * once at the start; until then no pod is over.
+ */
+import type { Pod, Volume } from "../../api/gen/core-v1.ts";
+import { errorText } from "../../base/error-text.ts";
+import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import { whenever } from "../../concurrency/whenever.ts";
+import { objectKey } from "../../domain/cluster-objects/known-object.ts";
+import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
+import { endRetryMs } from "../../domain/pod/ending.ts";
+import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { anyMayRun } from "../../domain/pod/runtime-view.ts";
+import { subPathsFolder } from "../../domain/volumes/layout.ts";
+import { endTrouble, type PodVolumes, type VolumeState } from "../../domain/volumes/volume-state.ts";
+import { usedVolumes } from "../../domain/volumes/volume-wish.ts";
+import { listIfThere } from "../../ports/host-files.ts";
+import { BringVolume, type Brought, type HeldVolume, newHeld } from "./bring-volume.ts";
+import { DeviceMounts } from "./device-mounts.ts";
+import { readRemains, takeAway } from "./take-away.ts";
+import { Tokens } from "./tokens.ts";
+import { RETRY_MS_MAX, RETRY_MS_MIN, type VolumesParts } from "./volumes-parts.ts";
+
+/** A mount whose server is dead never lets go by itself. */
+const LET_GO_AFTER_MS = 60_000;
+
+const keyOfReference = ({ kind, namespace, name }: ObjectReference) => objectKey(kind, namespace, name);
+
+type Intent = "bring" | "takeAway" | "leave";
+
+export class VolumeLoop {
+  readonly #parts: VolumesParts;
+  readonly #bring: BringVolume;
+  readonly #tokens: Tokens;
+  readonly #devices: DeviceMounts;
+  readonly #held = new Map<string, Map<string, HeldVolume>>();
+  /** Pods whose turn under way brings volumes. */
+  readonly #bringing = new Set<string>();
+  readonly #references = new WeakMap<Pod, ReadonlySet<string>>();
+  readonly #silentSinceMs = new Map<string, number>();
+  readonly #leavingFailures = new Map<string, number>();
+
+  constructor(parts: VolumesParts) {
+    this.#parts = parts;
+    const { ports, rootDir } = parts;
+    this.#tokens = new Tokens(ports);
+    this.#devices = new DeviceMounts(rootDir);
+    this.#bring = new BringVolume(parts, this.#tokens, this.#devices);
+  }
+
+  async run(shutdown: AbortSignal): Promise<void> {
+    await this.#readNode(shutdown);
+    if (shutdown.aborted) return;
+    const { admittedPods, podOutcomes, referencedObjects, sourcesReady, mountState, ports } = this.#parts;
+    const worker = new KeyedWorker<string>({
+      turn: async (uid, signal) => {
+        await this.#turn(uid, signal, (ms) => timers.wakeIn(uid, ms));
+        // The token that was to be renewed in an hour is gone with its pod.
+        if (mountState.get(uid) === undefined) timers.cancel(uid);
+      },
+      onBug: (uid, error) => {
+        ports.log.error("a pod's volumes could not be brought further, in an unforeseen way", error, { uid });
+        timers.wakeIn(uid, RETRY_MS_MAX);
+      },
+      shutdown,
+      ...(this.#parts.queue && { queue: this.#parts.queue }),
+    });
+    const timers = new TimerQueue<string>(ports.clock, (uid) => worker.wake(uid));
+    // Bringing what is no longer wanted is cut short; taking away never is.
+    const wake = (uid: string) =>
+      this.#bringing.has(uid) && this.#intent(uid) !== "bring" ? worker.interrupt(uid) : worker.wake(uid);
+    const unwatch = [
+      admittedPods.watch(wake),
+      podOutcomes.watch(wake),
+      referencedObjects.watch((key) => {
+        for (const uid of mountState.keys()) if (this.#refers(uid, key)) worker.wake(uid);
+      }),
+    ];
+    const wakeAll = () => {
+      for (const uid of new Set([...admittedPods.keys(), ...podOutcomes.keys(), ...mountState.keys()]))
+        worker.wake(uid);
+    };
+    const wakeOrphans = () => {
+      for (const uid of mountState.keys()) if (admittedPods.get(uid) === undefined) worker.wake(uid);
+    };
+    try {
+      wakeAll();
+      await Promise.all([
+        whenever(sourcesReady, wakeAll, shutdown),
+        whenever(this.#parts.listedSandboxes, wakeOrphans, shutdown),
+      ]);
+    } finally {
+      for (const end of unwatch) end();
+      timers.close();
+      await worker.drained();
+    }
+  }
+
+  /** What lies on the node from before. It must be known before the first pod is called over. */
+  async #readNode(shutdown: AbortSignal): Promise<void> {
+    const { ports, mountState, rootDir } = this.#parts;
+    while (!shutdown.aborted) {
+      try {
+        for (const uid of await listIfThere(ports.files, `${rootDir}/pods`)) {
+          const folder = podFolder(rootDir, uid);
+          const { volumes, strangers, mounts } = await readRemains(folder, this.#ledgerOf(uid), ports);
+          const hasParts = (await ports.files.facts(subPathsFolder(folder))) !== undefined;
+          if (volumes.length + strangers.length + mounts.length === 0 && !hasParts) continue;
+          this.#parts.volumeMetrics?.reconstructed.add(volumes.length);
+          mountState.set(uid, new Map(volumes.map(({ name }) => [name, { kind: "pending" }])));
+        }
+        return this.#known();
+      } catch (error) {
+        this.#parts.volumeMetrics?.reconstructErrors.increment();
+        ports.log.error("what volumes there are could not be read, trying again", error);
+        await sleep(ports.clock, RETRY_MS_MIN, shutdown).catch(() => undefined);
+      }
+    }
+  }
+
+  /** None of the kinds of volumes that there are is attached by a controller: nothing is in use in its sense. */
+  #known(): void {
+    this.#parts.volumesKnown.set(true);
+    this.#parts.volumesInUse.set([]);
+  }
+
+  /** Whether a pod names this object, or may have a claim upon it. */
+  #refers(uid: string, key: string): boolean {
+    const pod = this.#parts.admittedPods.get(uid)?.pod;
+    if (pod === undefined) return false;
+    const keys = this.#references.get(pod) ?? new Set(referencesOf(pod).map(keyOfReference));
+    this.#references.set(pod, keys);
+    if (keys.has(key)) return true;
+    return key.startsWith("PersistentVolume/") && [...keys].some((each) => each.startsWith("PersistentVolumeClaim/"));
+  }
+
+  #intent(uid: string): Intent {
+    const { podOutcomes, admittedPods, mountState } = this.#parts;
+    const lifecycle = podOutcomes.get(uid)?.lifecycle.kind;
+    const isWanted = admittedPods.get(uid) !== undefined;
+    if (lifecycle === "running") return isWanted ? "bring" : "leave";
+    if (lifecycle === "terminating" || mountState.get(uid) === undefined) return "leave";
+    if (lifecycle === "terminated" || lifecycle === "finished") return "takeAway";
+    return isWanted || !this.#isOrphan(uid) ? "leave" : "takeAway";
+  }
+
+  /** Nobody will ever speak of it again: every source has spoken, and the runtime has nothing of it. */
+  #isOrphan(uid: string): boolean {
+    const { podRuntimeStatus, sourcesReady, listedSandboxes } = this.#parts;
+    if (!sourcesReady.value || listedSandboxes.value === undefined) return false;
+    const view = podRuntimeStatus.get(uid);
+    if (view !== undefined) return !anyMayRun(view);
+    return !listedSandboxes.value.some(({ metadata }) => metadata.uid === uid);
+  }
+
+  async #turn(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+    const intent = this.#intent(uid);
+    const pod = this.#parts.admittedPods.get(uid)?.pod;
+    if (intent === "takeAway") await this.#takeAway(uid, signal, wakeIn);
+    if (intent !== "bring" || pod === undefined) return;
+    this.#bringing.add(uid);
+    try {
+      await this.#bringAll(uid, pod, signal, wakeIn);
+    } finally {
+      this.#bringing.delete(uid);
+    }
+  }
+
+  async #bringAll(uid: string, pod: Pod, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+    const volumes = usedVolumes(pod);
+    if (volumes.length === 0) return;
+    const held = this.#heldOf(uid);
+    // From the first step on it has something here that must be taken away again.
+    if (this.#parts.mountState.get(uid) === undefined)
+      this.#publish(uid, new Map(volumes.map(({ name }) => [name, { kind: "pending" }])));
+    await Promise.all(
+      volumes.map(async (volume) => {
+        const own = held.get(volume.name) ?? newHeld();
+        held.set(volume.name, own);
+        const onComing = () => this.#set(uid, volume.name, { kind: "coming" });
+        const brought = await this.#brought(pod, volume, own, onComing, signal);
+        if (brought.againMs !== undefined) wakeIn(brought.againMs);
+        if (brought.state !== undefined && !signal.aborted) this.#set(uid, volume.name, brought.state);
+      }),
+    );
+  }
+
+  async #brought(
+    pod: Pod,
+    volume: Volume,
+    held: HeldVolume,
+    onComing: () => void,
+    signal: AbortSignal,
+  ): Promise<Brought> {
+    try {
+      return await this.#bring.bring(pod, volume, { held, onComing }, signal);
+    } catch (error) {
+      if (signal.aborted) return { state: undefined, againMs: undefined };
+      throw error;
+    }
+  }
+
+  async #takeAway(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {
+    const { ports, mountState, rootDir } = this.#parts;
+    const work = {
+      podFolder: podFolder(rootDir, uid),
+      ledger: this.#ledgerOf(uid),
+      ports,
+      devices: this.#devices,
+      mustLetGo: (path: string) => this.#silentMs(path) >= LET_GO_AFTER_MS,
+      onSilence: (path: string) => this.#noteSilence(path),
+      onLetGo: (path: string) => this.#tellLetGo(uid, path),
+      volumeMetrics: this.#parts.volumeMetrics,
+      signal,
+    };
+    const outcome = await takeAway(work).catch((error: unknown) => {
+      if (signal.aborted) return undefined;
+      return { kind: "left", troubles: new Map([["", errorText(error)]]) } as const;
+    });
+    if (outcome === undefined) return;
+    if (outcome.kind === "left") {
+      const failures = (this.#leavingFailures.get(uid) ?? 0) + 1;
+      this.#leavingFailures.set(uid, failures);
+      const againMs = endRetryMs(failures);
+      const nextTryMonotonicMs = ports.clock.monotonicMs() + againMs;
+      const left = [...outcome.troubles].map(([name, trouble]) => {
+        const state: VolumeState = { kind: "leaving", trouble, attempts: failures, nextTryMonotonicMs };
+        return [name, state] as const;
+      });
+      this.#logTrouble(uid, new Map(left));
+      this.#publish(uid, new Map(left));
+      wakeIn(againMs);
+      return;
+    }
+    this.#held.delete(uid);
+    this.#leavingFailures.delete(uid);
+    this.#tokens.forget(uid);
+    mountState.delete(uid);
+  }
+
+  /** Once for each trouble, however often it is tried. */
+  #logTrouble(uid: string, left: PodVolumes): void {
+    const { ports, mountState } = this.#parts;
+    const before = endTrouble(mountState.get(uid));
+    const trouble = endTrouble(left);
+    if (trouble?.error !== before?.error)
+      ports.log.error("a pod's volumes could not be taken away", new Error(trouble?.error), { uid });
+  }
+
+  #noteSilence(path: string): void {
+    if (!this.#silentSinceMs.has(path)) this.#silentSinceMs.set(path, this.#parts.ports.clock.monotonicMs());
+  }
+
+  #silentMs(path: string): number {
+    const since = this.#silentSinceMs.get(path);
+    return since === undefined ? 0 : this.#parts.ports.clock.monotonicMs() - since;
+  }
+
+  #tellLetGo(uid: string, path: string): void {
+    const { ports, admittedPods } = this.#parts;
+    this.#silentSinceMs.delete(path);
+    const seconds = LET_GO_AFTER_MS / 1000;
+    const message = `The mount at ${path} gave no answer for ${seconds} s and was let go of; whoever still uses it keeps it until it ends`;
+    const pod = admittedPods.get(uid)?.pod;
+    if (pod === undefined) ports.log.info(0, message, { uid });
+    else ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "VolumeUnresponsive", message);
+  }
+
+  #ledgerOf(uid: string): ReadonlySet<string> {
+    return new Set(this.#parts.facts.get(uid)?.mounts.keys());
+  }
+
+  #heldOf(uid: string): Map<string, HeldVolume> {
+    const held = this.#held.get(uid) ?? new Map<string, HeldVolume>();
+    this.#held.set(uid, held);
+    return held;
+  }
+
+  #set(uid: string, name: string, state: VolumeState): void {
+    const before = this.#parts.mountState.get(uid);
+    const known = before?.get(name);
+    if (known?.kind === state.kind && JSON.stringify(known) === JSON.stringify(state)) return;
+    this.#publish(uid, new Map(before).set(name, state));
+  }
+
+  #publish(uid: string, volumes: PodVolumes): void {
+    this.#parts.mountState.set(uid, volumes);
+  }
+}

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeMachine } from "../../../sim/fake-machine.ts";
+import { warnOfSwap } from "./warn-of-swap.ts";
+
+async function told(swapBytes: bigint, noSwap: boolean): Promise<readonly string[]> {
+  const facts = { ...(await new FakeMachine("n1").facts()), swapBytes };
+  const heard: string[] = [];
+  await warnOfSwap("n1", {
+    machine: { facts: async () => facts },
+    mounts: { knowsNoSwap: async () => noSwap },
+    events: {
+      emit: ({ kind, name }, type, reason, message) =>
+        void heard.push(`${kind}/${name} ${type} ${reason} ${message.split(".")[0]}`),
+    },
+  });
+  return heard;
+}
+
+test("[13.5] volumes in memory may reach a disk only where the machine swaps and the kernel cannot except them", async () => {
+  assert.deepEqual(await told(1n << 30n, false), [
+    "Node/n1 Warning PossibleMemoryBackedVolumesOnDisk The tmpfs noswap option is not supported",
+  ]);
+  assert.deepEqual(await told(1n << 30n, true), []);
+  assert.deepEqual(await told(0n, false), []);
+});

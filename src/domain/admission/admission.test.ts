@@ -1,0 +1,351 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import type { ContainerPort, Node, Pod, PodSpec } from "../../api/gen/core-v1.ts";
+import { judge } from "./admission.ts";
+import type { NodeForPods } from "./node-for-pods.ts";
+import { sysctlRules } from "./sysctls.ts";
+
+const NODE: Node = {
+  metadata: { name: "n1", labels: { zone: "a", cores: "8" } },
+  spec: {
+    taints: [
+      { key: "dedicated", value: "db", effect: "NoExecute" },
+      { key: "busy", effect: "NoSchedule" },
+    ],
+  },
+  status: {
+    allocatable: {
+      cpu: "4",
+      memory: "8Gi",
+      "ephemeral-storage": "10Gi",
+      pods: "5",
+      "hugepages-2Mi": "4Mi",
+      "example.com/gpu": "2",
+    },
+  },
+};
+const FACTS: NodeForPods = {
+  node: NODE,
+  pressure: { memory: false, disk: false, pid: false },
+  sysctls: sysctlRules("6.1", []),
+  knowsRuntimeClasses: true,
+  apparmor: true,
+  strictGroups: true,
+  gates: { podLevelResources: true, comparingTolerations: false },
+  declaredFeatures: [],
+  isShuttingDown: false,
+};
+
+const tolerations = [{ key: "dedicated", operator: "Exists" }];
+const made = (spec: Partial<PodSpec> = {}, metadata: Pod["metadata"] = {}): Pod => ({
+  metadata: { name: "p", namespace: "ns", ...metadata },
+  spec: { containers: [{ name: "c" }], tolerations, ...spec },
+});
+const asking = (requests: Record<string, string>, more: Partial<PodSpec> = {}, metadata?: Pod["metadata"]): Pod =>
+  made({ containers: [{ name: "c", resources: { requests } }], ...more }, metadata);
+const judged = (
+  pod: Pod,
+  staying: readonly Pod[] = [],
+  facts: Partial<NodeForPods> = {},
+  leaving: readonly Pod[] = [],
+) => judge(pod, { staying, leaving }, { ...FACTS, ...facts });
+const whyNotTaken = (pod: Pod, others: readonly Pod[] = [], facts: Partial<NodeForPods> = {}) => {
+  const verdict = judged(pod, others, facts);
+  return verdict.kind === "rejected" || verdict.kind === "misplaced" ? verdict.rejection : undefined;
+};
+const reasonOf = (pod: Pod, ...others: readonly Pod[]) => whyNotTaken(pod, others)?.reason;
+const podWith = (...ports: readonly Partial<ContainerPort>[]): Pod =>
+  made({ containers: [{ name: "c", ports: ports.map((port) => ({ containerPort: 80, ...port })) }] });
+
+void suite("whether a pod is taken", () => {
+  test("[5.4] a pod for another system is turned away, by its label before its field", () => {
+    const windows = made({ os: { name: "windows" } });
+    const label = "kubernetes.io/os";
+    assert.deepEqual(whyNotTaken(windows, []), {
+      reason: "PodOSNotSupported",
+      message: "Failed to admit pod as the OS field doesn't match node OS",
+    });
+    assert.deepEqual(whyNotTaken({ ...windows, metadata: { labels: { [label]: "windows" } } }, []), {
+      reason: "PodOSSelectorNodeLabelDoesNotMatch",
+      message: "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label",
+    });
+    const linux = made({ os: { name: "linux" } }, { labels: { [label]: "linux" } });
+    assert.equal(whyNotTaken(linux, []), undefined);
+  });
+
+  test("[5.3] a port of the node that another pod has is not given twice", () => {
+    const [one, other] = [podWith({ hostPort: 8080 }), podWith({ hostPort: 8080 })];
+    assert.deepEqual(whyNotTaken(one, [podWith(), other]), {
+      reason: "NodePorts",
+      message: "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports",
+    });
+    assert.equal(reasonOf(one), undefined);
+    assert.equal(reasonOf(podWith({ hostPort: 8081 }), other), undefined);
+    assert.equal(reasonOf(podWith({}), podWith({})), undefined, "a port of the pod's own");
+  });
+
+  test("[5.3] protocols are apart, addresses too, but every address is also each", () => {
+    const at = (hostIP: string, protocol = "TCP") => podWith({ hostPort: 53, hostIP, protocol });
+    assert.equal(reasonOf(at("127.0.0.1"), at("127.0.0.2")), undefined);
+    assert.equal(reasonOf(at("127.0.0.1"), at("127.0.0.1", "UDP")), undefined);
+    for (const [one, other] of [
+      ["", "127.0.0.1"],
+      ["127.0.0.1", "0.0.0.0"],
+      ["", "0.0.0.0"],
+      ["127.0.0.1", "127.0.0.1"],
+    ] as const)
+      assert.equal(reasonOf(at(one), at(other)), "NodePorts", `${one} and ${other}`);
+  });
+
+  test("[5.3] a sidecar has its ports as long as the pod lives, other init containers do not", () => {
+    const before = (restartPolicy?: "Always"): Pod =>
+      made({
+        initContainers: [
+          {
+            name: "i",
+            ports: [{ containerPort: 80, hostPort: 9 }],
+            ...(restartPolicy === undefined ? {} : { restartPolicy }),
+          },
+        ],
+      });
+    assert.equal(reasonOf(podWith({ hostPort: 9 }), before("Always")), "NodePorts");
+    assert.equal(reasonOf(podWith({ hostPort: 9 }), before()), undefined);
+  });
+
+  test("[25.8] a pod of a RuntimeClass waits until they are known, and says so; what it is rejected for comes first", () => {
+    const unheard = { knowsRuntimeClasses: false };
+    const classy = made({ runtimeClassName: "gvisor" });
+    assert.deepEqual(judged(classy, [], unheard), {
+      kind: "deferred",
+      deferral: { reason: "WaitingForRuntimeClass", message: "RuntimeClass gvisor: no list of them has come yet" },
+    });
+    assert.deepEqual(judged(classy), { kind: "admitted" });
+    assert.deepEqual(judged(made({ runtimeClassName: "" }), [], unheard), { kind: "admitted" });
+    assert.equal(judged(made({ runtimeClassName: "gvisor", os: { name: "windows" } }), [], unheard).kind, "rejected");
+  });
+
+  test("[5.2] a pod waits while nobody knows what the node can give, unless it is turned away whatever that is", () => {
+    assert.deepEqual(judged(asking({ cpu: "1" }), [], { node: undefined }), {
+      kind: "deferred",
+      deferral: { reason: "WaitingForNode", message: "what this node can give is not known yet" },
+    });
+    const sysctls = [{ name: "kernel.sem", value: "1" }];
+    assert.equal(judged(made({ securityContext: { sysctls } }), [], { node: undefined }).kind, "rejected");
+  });
+
+  test("[5.2] requests must fit beside those of the others, and the first that does not is told in whole units", () => {
+    const others = [asking({ cpu: "3500m", memory: "1Gi" }), asking({ cpu: "0.45" })];
+    assert.deepEqual(whyNotTaken(asking({ cpu: "100m" }), others), {
+      reason: "OutOfcpu",
+      message: "Node didn't have enough resource: cpu, requested: 100, used: 3950, capacity: 4000",
+    });
+    assert.equal(reasonOf(asking({ cpu: "50m" }), ...others), undefined);
+    assert.deepEqual(whyNotTaken(asking({ memory: "7.5Gi", cpu: "50m" }), others), {
+      reason: "OutOfmemory",
+      message:
+        "Node didn't have enough resource: memory, requested: 8053063680, used: 1073741824, capacity: 8589934592",
+    });
+    assert.equal(reasonOf(asking({ "ephemeral-storage": "11Gi" })), "OutOfephemeral-storage");
+    assert.equal(reasonOf(asking({ "hugepages-2Mi": "6Mi" })), "OutOfhugepages-2Mi");
+    assert.equal(reasonOf(asking({ "hugepages-1Gi": "1Gi" })), "OutOfhugepages-1Gi");
+    assert.equal(reasonOf(asking({ cpu: "9", memory: "90Gi", "ephemeral-storage": "90Gi" })), "OutOfcpu");
+  });
+
+  test("[5.2] as many pods as the node takes, whatever they request", () => {
+    const five = Array.from({ length: 5 }, () => made());
+    assert.deepEqual(whyNotTaken(asking({ cpu: "9" }), five), {
+      reason: "OutOfpods",
+      message: "Node didn't have enough resource: pods, requested: 1, used: 5, capacity: 5",
+    });
+    assert.equal(reasonOf(made(), ...five.slice(1)), undefined);
+  });
+
+  test("[5.2] init containers, sidecars, pod-level resources and overhead count; what the node does not know of is ignored", () => {
+    const init = (cpu: string, restartPolicy?: string) => ({
+      name: "i",
+      resources: { requests: { cpu } },
+      ...(restartPolicy === undefined ? {} : { restartPolicy }),
+    });
+    const used = (pod: Pod) => /used: (\d+)/.exec(whyNotTaken(asking({ cpu: "4" }), [pod])?.message ?? "")?.[1];
+    assert.equal(used(asking({ cpu: "1" }, { initContainers: [init("2")] })), "2000");
+    assert.equal(used(asking({ cpu: "1" }, { initContainers: [init("500m", "Always"), init("2")] })), "2500");
+    assert.equal(used(asking({ cpu: "1" }, { overhead: { cpu: "250m" } })), "1250");
+    assert.equal(used(asking({ cpu: "1" }, { resources: { requests: { cpu: "3" } } })), "3000");
+    assert.equal(reasonOf(asking({ "example.com/gpu": "3" })), "OutOfexample.com/gpu");
+    assert.equal(reasonOf(asking({ "example.com/gpu": "2" })), undefined);
+    assert.equal(reasonOf(asking({ "cluster.example.com/licence": "7" })), undefined);
+  });
+
+  test("[5.3] a selector or an affinity that the node's labels do not match: it may be that they are newer than we know", () => {
+    const rejection = {
+      reason: "NodeAffinity",
+      message: "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector",
+    };
+    assert.deepEqual(judged(made({ nodeSelector: { zone: "b" } })), { kind: "misplaced", rejection });
+    assert.equal(judged(made({ nodeSelector: { zone: "a" } })).kind, "admitted");
+    const affinity = (operator: string, key: string, ...values: readonly string[]) =>
+      made({
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [{ matchExpressions: [{ key, operator, values }] }],
+            },
+          },
+        },
+      });
+    assert.equal(judged(affinity("In", "zone", "b", "a")).kind, "admitted");
+    assert.equal(judged(affinity("Gt", "cores", "4")).kind, "admitted");
+    assert.deepEqual(judged(affinity("NotIn", "zone", "a")), { kind: "misplaced", rejection });
+    assert.equal(judged(made({ nodeSelector: { zone: "b" }, nodeName: "n2" })).kind, "rejected");
+  });
+
+  test("[5.3] another node's name, and a taint that would end it, turn a pod away; a static pod stays", () => {
+    assert.deepEqual(whyNotTaken(made({ nodeName: "n2" })), {
+      reason: "NodeName",
+      message: "Predicate NodeName failed: node(s) didn't match the requested node name",
+    });
+    assert.equal(reasonOf(made({ nodeName: "n1" })), undefined);
+    assert.deepEqual(whyNotTaken(made({ tolerations: [] })), {
+      reason: "TaintToleration",
+      message: "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+    });
+    for (const [toleration, isEnough] of [
+      [{ operator: "Exists" }, true],
+      [{ key: "dedicated", value: "db" }, true],
+      [{ key: "dedicated", operator: "Equal", value: "web" }, false],
+      [{ key: "dedicated", operator: "Exists", effect: "NoSchedule" }, false],
+      [{ key: "busy", operator: "Exists" }, false],
+      [{ key: "dedicated", operator: "Gt", value: "1" }, false],
+    ] as const)
+      assert.equal(reasonOf(made({ tolerations: [toleration] })) === undefined, isEnough, JSON.stringify(toleration));
+    const isStatic = { annotations: { "kubernetes.io/config.source": "file" } };
+    assert.equal(reasonOf(made({ tolerations: [] }, isStatic)), undefined);
+  });
+
+  test("[5.3] a toleration may compare numbers where the gate says so", () => {
+    const node = { ...NODE, spec: { taints: [{ key: "age", value: "5", effect: "NoExecute" }] } };
+    const comparing = { node, gates: { podLevelResources: true, comparingTolerations: true } };
+    const of = (operator: string, value: string) =>
+      judged(made({ tolerations: [{ key: "age", operator, value }] }), [], comparing).kind;
+    assert.deepEqual(
+      [of("Lt", "6"), of("Lt", "5"), of("Gt", "4"), of("Gt", "x")],
+      ["admitted", "rejected", "admitted", "rejected"],
+    );
+  });
+
+  test("[5.6] under pressure a node takes critical pods, and without memory alone those that request some or tolerate it", () => {
+    const memory = { pressure: { memory: true, disk: false, pid: false } };
+    const disk = { pressure: { memory: false, disk: true, pid: false } };
+    assert.deepEqual(whyNotTaken(made(), [], memory), {
+      reason: "Evicted",
+      message: "The node had condition: [MemoryPressure]. ",
+    });
+    assert.equal(whyNotTaken(asking({ memory: "1Mi" }), [], memory), undefined);
+    const tolerating = made({
+      tolerations: [...tolerations, { key: "node.kubernetes.io/memory-pressure", operator: "Exists" }],
+    });
+    assert.equal(whyNotTaken(tolerating, [], memory), undefined);
+    assert.equal(whyNotTaken(asking({ memory: "1Mi" }), [], disk)?.message, "The node had condition: [DiskPressure]. ");
+    assert.equal(
+      whyNotTaken(tolerating, [], { pressure: { memory: true, disk: true, pid: true } })?.message,
+      "The node had condition: [MemoryPressure DiskPressure PIDPressure]. ",
+    );
+    assert.equal(whyNotTaken(made({ priority: 2_000_000_000 }), [], disk), undefined);
+  });
+
+  test("[5.9] AppArmor, strict groups and resources of whole pods are refused where the node cannot give them", () => {
+    const confined = made({ securityContext: { appArmorProfile: { type: "RuntimeDefault" } } });
+    assert.deepEqual(whyNotTaken(confined, [], { apparmor: false }), {
+      reason: "AppArmor",
+      message: "Cannot enforce AppArmor: AppArmor is not enabled on the host",
+    });
+    assert.equal(whyNotTaken(confined), undefined);
+    const unconfined = made({ securityContext: { appArmorProfile: { type: "Unconfined" } } });
+    assert.equal(whyNotTaken(unconfined, [], { apparmor: false }), undefined);
+    const key = "container.apparmor.security.beta.kubernetes.io/c";
+    const annotated = (value: string) => made({}, { annotations: { [key]: value } });
+    assert.equal(whyNotTaken(annotated("runtime/default"), [], { apparmor: false })?.reason, "AppArmor");
+    assert.equal(whyNotTaken(annotated("unconfined"), [], { apparmor: false }), undefined);
+    assert.match(
+      whyNotTaken(annotated("localhost/ "))?.message ?? "",
+      /^Cannot enforce AppArmor: invalid empty AppArmor profile name/,
+    );
+    const strict = made({ securityContext: { supplementalGroupsPolicy: "Strict" } });
+    assert.deepEqual(whyNotTaken(strict, [], { strictGroups: false }), {
+      reason: "SupplementalGroupsPolicyNotSupported",
+      message: "SupplementalGroupsPolicy=Strict is not supported in this node",
+    });
+    assert.equal(whyNotTaken(strict), undefined);
+    const whole = made({ resources: { limits: { memory: "1Gi" } } });
+    const gates = { podLevelResources: false, comparingTolerations: false };
+    assert.deepEqual(whyNotTaken(whole, [], { gates }), {
+      reason: "PodLevelResourcesNotSupported",
+      message: "PodLevelResources feature gate is disabled",
+    });
+    assert.equal(whyNotTaken(whole), undefined);
+  });
+
+  test("[5.10] a pod that needs what the node does not declare is turned away with all of it", () => {
+    const needy = made({
+      hostNetwork: true,
+      hostUsers: false,
+      containers: [{ name: "c", restartPolicyRules: [{ action: "RestartAllContainers" }] }],
+    });
+    assert.deepEqual(whyNotTaken(needy), {
+      reason: "PodFeatureUnsupported",
+      message:
+        "Pod requires node features that are not available: RestartAllContainersOnContainerExits, UserNamespacesHostNetworkSupport",
+    });
+    const some = whyNotTaken(needy, [], { declaredFeatures: ["RestartAllContainersOnContainerExits"] });
+    assert.equal(some?.message, "Pod requires node features that are not available: UserNamespacesHostNetworkSupport");
+    assert.notEqual(whyNotTaken(needy, [], { declaredFeatures: undefined })?.reason, "PodFeatureUnsupported");
+  });
+
+  test("[5.11] a node that is shutting down takes nothing more", () => {
+    assert.deepEqual(whyNotTaken(made(), [], { isShuttingDown: true }), {
+      reason: "NodeShutdown",
+      message: "Pod was rejected as the node is shutting down.",
+    });
+  });
+
+  test("[5.1] of several reasons the Go kubelet's first is told", () => {
+    const everything = made({
+      securityContext: {
+        sysctls: [{ name: "kernel.sem", value: "1" }],
+        appArmorProfile: { type: "RuntimeDefault" },
+        supplementalGroupsPolicy: "Strict",
+      },
+      containers: [{ name: "c", resources: { requests: { cpu: "9" } }, lifecycle: {} }],
+      nodeSelector: { zone: "b" },
+      os: { name: "windows" },
+    });
+    const bad: Partial<NodeForPods> = {
+      pressure: { memory: false, disk: true, pid: false },
+      apparmor: false,
+      strictGroups: false,
+      isShuttingDown: true,
+    };
+    const first = (pod: Pod, facts: Partial<NodeForPods>) => whyNotTaken(pod, [], facts)?.reason;
+    const { securityContext, os: _, ...rest } = everything.spec ?? { containers: [] };
+    assert.equal(first(everything, bad), "Evicted");
+    const calm = { ...bad, pressure: FACTS.pressure };
+    assert.equal(first(everything, calm), "SysctlForbidden");
+    const { sysctls: __, ...context } = securityContext ?? {};
+    assert.equal(
+      first(made({ ...rest, securityContext: context, os: { name: "windows" } }), calm),
+      "PodOSNotSupported",
+    );
+    assert.equal(first(made({ ...rest, securityContext: context }), calm), "SupplementalGroupsPolicyNotSupported");
+    const grouped = { ...calm, strictGroups: true };
+    assert.equal(first(made({ ...rest, securityContext: context }), grouped), "OutOfcpu");
+    const small = { ...rest, containers: [{ name: "c", lifecycle: {} }] };
+    assert.equal(first(made({ ...small, securityContext: context }), grouped), "NodeAffinity");
+    const placed = { ...small, nodeSelector: {} };
+    assert.equal(first(made({ ...placed, securityContext: context }), grouped), "AppArmor");
+    assert.equal(first(made(placed), grouped), "NodeShutdown");
+  });
+
+  test("what is not built is turned away by its field's name", () => {
+    assert.equal(reasonOf(made({ resourceClaims: [{ name: "r" }] })), "NotSupported");
+  });
+});

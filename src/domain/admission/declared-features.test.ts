@@ -1,0 +1,28 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { container, pod } from "../../../test/support/pods.ts";
+import type { Container, PodSpec } from "../../api/gen/core-v1.ts";
+import { undeclaredByChange } from "./declared-features.ts";
+
+test("[5.10] a change that needs what the node does not declare is told with all of it, and no other change is", () => {
+  const sized = (cpu: string, more: Partial<Container> = {}) =>
+    container("i", { resources: { requests: { cpu } }, ...more });
+  const change = (before: Partial<PodSpec>, after: Partial<PodSpec>, declared: readonly string[] = []) =>
+    undeclaredByChange(pod(before), pod(after), declared);
+  const told = (...names: readonly string[]) =>
+    `Pod requires node features that are not available: ${names.join(", ")}`;
+  const [whole, init] = ["InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers"];
+  assert.equal(change({}, { resources: { requests: { cpu: "1" } } }), told(whole));
+  assert.equal(change({}, { resources: {} }), undefined);
+  assert.equal(change({ initContainers: [sized("1")] }, { initContainers: [sized("2")] }), told(init));
+  const sidecar = { restartPolicy: "Always" } as const;
+  assert.equal(change({ initContainers: [sized("1", sidecar)] }, { initContainers: [sized("2", sidecar)] }), undefined);
+  const both = [
+    { initContainers: [sized("1")] },
+    { initContainers: [sized("2")], resources: { limits: { cpu: "2" } } },
+  ] as const;
+  assert.equal(change(...both), told(whole, init));
+  assert.equal(change(...both, [init]), told(whole));
+  assert.equal(undeclaredByChange(pod(both[0]), pod(both[1]), undefined), undefined);
+  assert.equal(change({ containers: [sized("1")] }, { containers: [sized("2")] }), undefined);
+});

@@ -1,0 +1,19 @@
+/** A pod for another operating system, by its label or by its own field. The label is a pod's, not its node selector's: so is the Go kubelet's. */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Rejection } from "./verdict.ts";
+
+const OURS = "linux";
+const LABEL = "kubernetes.io/os";
+
+export function wrongOperatingSystem({ metadata, spec }: Pod): Rejection | undefined {
+  if ((metadata?.labels?.[LABEL] ?? OURS) !== OURS) {
+    return {
+      reason: "PodOSSelectorNodeLabelDoesNotMatch",
+      message: `Failed to admit pod as the \`${LABEL}\` label doesn't match node label`,
+    };
+  }
+  if ((spec?.os?.name ?? OURS) !== OURS) {
+    return { reason: "PodOSNotSupported", message: "Failed to admit pod as the OS field doesn't match node OS" };
+  }
+  return undefined;
+}

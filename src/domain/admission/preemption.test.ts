@@ -1,0 +1,139 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { judge } from "./admission.ts";
+import type { NodeForPods } from "./node-for-pods.ts";
+import { choosePreempted } from "./preemption.ts";
+import type { Shortage } from "./resource-fit.ts";
+import { sysctlRules } from "./sysctls.ts";
+
+const CRITICAL = 2_000_000_000;
+type Amounts = Readonly<Record<string, string>>;
+
+const pod = (name: string, requests: Amounts, limits: Amounts = {}, priority = 0): Pod => ({
+  metadata: { name, namespace: "ns", uid: name },
+  spec: { priority, containers: [{ name: "c", resources: { requests, limits } }] },
+});
+const guaranteed = (name: string, amounts: Amounts) => pod(name, amounts, amounts);
+const critical = (name: string, requests: Amounts) => pod(name, requests, {}, CRITICAL);
+const missing = (...amounts: readonly (readonly [resource: string, amount: bigint])[]): readonly Shortage[] =>
+  amounts.map(([resource, requested]) => ({ resource, requested, used: 0n, capacity: 0n }));
+
+const victims = (others: readonly Pod[], short: readonly Shortage[], of = critical("critical", {})) => {
+  const chosen = choosePreempted(of, others, short);
+  return chosen.kind === "victims" ? chosen.victims.map(({ metadata }) => metadata?.name) : chosen.message;
+};
+
+void suite("who ends so that a critical pod finds room", () => {
+  test("[5.5] as few Guaranteed as can be, then as few Burstable, then BestEffort", () => {
+    const others = [
+      guaranteed("guaranteed", { cpu: "1", memory: "1Gi" }),
+      pod("burstable", { cpu: "1" }),
+      pod("best-effort", {}),
+    ];
+    assert.deepEqual(victims(others, missing(["pods", 1n])), ["best-effort"]);
+    assert.deepEqual(victims(others, missing(["cpu", 500n])), ["burstable"]);
+    assert.deepEqual(victims(others, missing(["cpu", 1500n])), ["burstable", "guaranteed"]);
+    assert.deepEqual(victims(others, missing(["pods", 1n], ["cpu", 100n])), ["burstable"]);
+    assert.deepEqual(victims(others, missing(["memory", 1n])), ["guaranteed"]);
+  });
+
+  test("[5.5] the one that frees what is missing most closely, and of equals the smaller", () => {
+    const sized = (name: string, cpu: string, memory: string) => pod(name, { cpu, memory });
+    const others = [sized("big", "2", "4Gi"), sized("small", "200m", "1Gi"), sized("middle", "1", "2Gi")];
+    assert.deepEqual(victims(others, missing(["cpu", 900n])), ["middle"]);
+    assert.deepEqual(victims(others, missing(["cpu", 2100n])), ["big", "small"]);
+    assert.deepEqual(victims(others, missing(["cpu", 100n])), ["small"]);
+    assert.deepEqual(victims(others, missing(["cpu", 100n], ["memory", 3n * 1024n ** 3n])), ["big"]);
+    assert.deepEqual(victims([sized("one", "1", "1Gi"), sized("two", "1", "1Gi")], missing(["cpu", 1n])), ["two"]);
+  });
+
+  test("[5.5] critical pods yield only to a higher priority, and where nobody can it is said in upstream's words", () => {
+    const others = [critical("critical-too", { cpu: "4" })];
+    const message = "no set of running pods found to reclaim resources: [(res: cpu, q: 100), ]";
+    assert.equal(victims(others, missing(["cpu", 100n])), message);
+    assert.deepEqual(victims(others, missing(["cpu", 100n]), pod("higher", {}, {}, CRITICAL + 1)), ["critical-too"]);
+    assert.equal(
+      victims([pod("weak", { cpu: "50m" })], missing(["cpu", 100n], ["memory", 7n])),
+      "no set of running pods found to reclaim resources: [(res: cpu, q: 50), (res: memory, q: 7), ]",
+    );
+  });
+
+  test("[5.5] overhead and resources of the whole pod count as it gives them back", () => {
+    const heavy: Pod = {
+      ...pod("heavy", { cpu: "1" }),
+      spec: { ...pod("", { cpu: "1" }).spec, overhead: { cpu: "500m" } } as never,
+    };
+    assert.deepEqual(victims([heavy], missing(["cpu", 1500n])), ["heavy"]);
+    const whole: Pod = {
+      ...pod("whole", {}),
+      spec: { priority: 0, resources: { requests: { cpu: "2" } }, containers: [{ name: "c" }] },
+    };
+    assert.deepEqual(victims([whole], missing(["cpu", 2000n])), ["whole"]);
+  });
+});
+
+const FACTS: NodeForPods = {
+  node: { metadata: { name: "n1" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "10" } } },
+  pressure: { memory: false, disk: false, pid: false },
+  sysctls: sysctlRules("6.1", []),
+  knowsRuntimeClasses: true,
+  apparmor: false,
+  strictGroups: true,
+  gates: { podLevelResources: true, comparingTolerations: false },
+  declaredFeatures: [],
+  isShuttingDown: false,
+};
+
+void suite("a critical pod on a full node", () => {
+  const [big, small] = [pod("big", { cpu: "3" }), pod("small", { cpu: "1" })];
+  const deferral = (...names: readonly string[]) => ({
+    reason: "WaitingForPreemption",
+    message: `pods that make room have not ended yet: ${names.map((name) => `ns/${name}`).join(", ")}`,
+  });
+
+  test("[5.5] waits for those that end for it, and is taken when they have", () => {
+    const wanting = critical("wanting", { cpu: "2500m" });
+    assert.deepEqual(judge(wanting, { staying: [big, small], leaving: [] }, FACTS), {
+      kind: "preempts",
+      victims: [big],
+      resource: "cpu",
+      deferral: deferral("big"),
+    });
+    assert.deepEqual(judge(wanting, { staying: [small], leaving: [big] }, FACTS), {
+      kind: "deferred",
+      deferral: deferral("big"),
+    });
+    assert.deepEqual(judge(wanting, { staying: [small], leaving: [] }, FACTS), { kind: "admitted" });
+  });
+
+  test("[5.5] nothing ends for a pod that is then turned away for another reason", () => {
+    const elsewhere = critical("elsewhere", { cpu: "4" });
+    const selecting: Pod = { ...elsewhere, spec: { containers: [], ...elsewhere.spec, nodeSelector: { zone: "b" } } };
+    const verdict = judge(selecting, { staying: [big, small], leaving: [] }, FACTS);
+    assert.deepEqual(
+      [verdict.kind, verdict.kind === "rejected" && verdict.rejection.reason],
+      ["rejected", "NodeAffinity"],
+    );
+    const confined: Pod = {
+      ...elsewhere,
+      spec: { containers: [], ...elsewhere.spec, securityContext: { appArmorProfile: { type: "RuntimeDefault" } } },
+    };
+    const other = judge(confined, { staying: [big, small], leaving: [] }, FACTS);
+    assert.deepEqual([other.kind, other.kind === "rejected" && other.rejection.reason], ["rejected", "AppArmor"]);
+  });
+
+  test("[5.5] one that no ends could make room for is turned away, and an ordinary one pushes nobody out", () => {
+    const giant = judge(critical("giant", { cpu: "5" }), { staying: [big, small], leaving: [] }, FACTS);
+    assert.deepEqual(giant, {
+      kind: "rejected",
+      rejection: {
+        reason: "UnexpectedAdmissionError",
+        message:
+          "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]",
+      },
+    });
+    const plain = judge(pod("plain", { cpu: "1" }), { staying: [big, small], leaving: [] }, FACTS);
+    assert.equal(plain.kind === "rejected" && plain.rejection.reason, "OutOfcpu");
+  });
+});

@@ -1,0 +1,114 @@
+/**
+ * Which settings of the kernel a pod may have of its own: those that are safe, and those the operator allows, where the kernel keeps them
+ * apart for each namespace and the pod has that namespace for itself.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { goQuote } from "../../base/go-text.ts";
+import { dottedSysctl } from "../pod/sysctl-name.ts";
+import type { Rejection } from "./verdict.ts";
+
+type Namespace = "IPC" | "Net";
+
+/** By name, and by what a name begins with. */
+export interface SysctlRules {
+  readonly names: ReadonlyMap<string, Namespace>;
+  readonly prefixes: ReadonlyMap<string, Namespace>;
+}
+
+/** With the first kernel that keeps it apart for each namespace, where not all do. */
+const SAFE: readonly (readonly [name: string, kernel?: string])[] = [
+  ["kernel.shm_rmid_forced"],
+  ["net.ipv4.ip_local_port_range"],
+  ["net.ipv4.tcp_syncookies"],
+  ["net.ipv4.ping_group_range"],
+  ["net.ipv4.ip_unprivileged_port_start"],
+  ["net.ipv4.ip_local_reserved_ports", "3.16"],
+  ["net.ipv4.tcp_keepalive_time", "4.5"],
+  ["net.ipv4.tcp_fin_timeout", "4.6"],
+  ["net.ipv4.tcp_keepalive_intvl", "4.5"],
+  ["net.ipv4.tcp_keepalive_probes", "4.5"],
+  ["net.ipv4.tcp_rmem", "4.15"],
+  ["net.ipv4.tcp_wmem", "4.15"],
+];
+
+const OF_IPC: ReadonlySet<string> = new Set([
+  "kernel.sem",
+  "kernel.shmall",
+  "kernel.shmmax",
+  "kernel.shmmni",
+  "kernel.shm_rmid_forced",
+  "kernel.msgmax",
+  "kernel.msgmnb",
+  "kernel.msgmni",
+  // What is left of a pattern before its star.
+  "kernel.shm",
+  "kernel.msg",
+]);
+
+const LENGTH_MAX = 253;
+const SEGMENT = "[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
+const PATTERN = `(${SEGMENT}[\\./])*([a-z0-9][-_a-z0-9]*)?[a-z0-9*]`;
+const IS_PATTERN = new RegExp(`^${PATTERN}$`);
+
+/** What is wrong with the operator's list, in upstream's words; undefined: nothing. */
+export function unsafeSysctlsFault(allowed: readonly string[]): string | undefined {
+  for (const pattern of allowed) {
+    if (pattern.length > LENGTH_MAX || !IS_PATTERN.test(pattern)) {
+      return `sysctl ${goQuote(pattern)} must have at most ${LENGTH_MAX} characters and match regex ${PATTERN}`;
+    }
+    const { name } = parsePattern(pattern);
+    if (namespaceOf(name) === undefined) return `the sysctls ${goQuote(name)} are not known to be namespaced`;
+  }
+  return undefined;
+}
+
+/** `allowed`: without a fault. */
+export function sysctlRules(kernelVersion: string, allowed: readonly string[]): SysctlRules {
+  const safe = SAFE.filter(([, kernel]) => kernel === undefined || isAtLeast(kernelVersion, kernel));
+  const [names, prefixes] = [new Map<string, Namespace>(), new Map<string, Namespace>()];
+  for (const pattern of [...safe.map(([name]) => name), ...allowed]) {
+    const { name, isPrefix } = parsePattern(pattern);
+    const namespace = namespaceOf(name);
+    if (namespace !== undefined) (isPrefix ? prefixes : names).set(name, namespace);
+  }
+  return { names, prefixes };
+}
+
+export function forbiddenSysctl({ spec }: Pod, rules: SysctlRules): Rejection | undefined {
+  const shared: Readonly<Record<Namespace, boolean>> = {
+    IPC: spec?.hostIPC === true,
+    Net: spec?.hostNetwork === true,
+  };
+  for (const { name: asked } of spec?.securityContext?.sysctls ?? []) {
+    const name = dottedSysctl(asked);
+    const namespace = rules.names.get(name) ?? [...rules.prefixes].find(([prefix]) => name.startsWith(prefix))?.[1];
+    if (namespace === undefined) return forbidden(`${goQuote(name)} not allowlisted`);
+    if (shared[namespace]) return forbidden(`${goQuote(name)} not allowed with host ${namespace} enabled`);
+  }
+  return undefined;
+}
+
+const forbidden = (why: string): Rejection => ({ reason: "SysctlForbidden", message: `forbidden sysctl: ${why}` });
+
+function parsePattern(pattern: string): { readonly name: string; readonly isPrefix: boolean } {
+  const dotted = dottedSysctl(pattern);
+  const star = dotted.indexOf("*");
+  return star < 0 ? { name: dotted, isPrefix: false } : { name: dotted.slice(0, star), isPrefix: true };
+}
+
+function namespaceOf(name: string): Namespace | undefined {
+  if (OF_IPC.has(name) || name.startsWith("fs.mqueue.")) return "IPC";
+  return name.startsWith("net.") ? "Net" : undefined;
+}
+
+/** `6.1.0-13-amd64` is at least `4.15`. A kernel without a number is none that is known. */
+function isAtLeast(kernel: string, least: string): boolean {
+  const numbers = (text: string) =>
+    (/^\s*v?(?<version>\d+(?:\.\d+)*)/.exec(text)?.groups?.["version"] ?? "").split(".");
+  const [ours, wanted] = [numbers(kernel).map(Number), numbers(least).map(Number)];
+  for (const [index, number] of wanted.entries()) {
+    const own = ours[index] ?? 0;
+    if (own !== number) return own > number;
+  }
+  return true;
+}

@@ -1,0 +1,54 @@
+/** The objects of the cluster that a pod names and its node therefore may, and must, read. */
+import type { Container, EphemeralContainer, Pod, Volume } from "../../api/gen/core-v1.ts";
+import { everyContainer } from "../pod/every-container.ts";
+import { claimNameOf } from "../volumes/claims.ts";
+import { objectKey, type ReferencedKind } from "./known-object.ts";
+
+export interface ObjectReference {
+  readonly kind: ReferencedKind;
+  /** Empty for kinds of the cluster. */
+  readonly namespace: string;
+  readonly name: string;
+}
+
+type Found = readonly [kind: ReferencedKind, name: string | undefined];
+
+/** Each object once, in the order the pod names them. */
+export function referencesOf({ metadata, spec }: Pod): readonly ObjectReference[] {
+  const namespace = metadata?.namespace ?? "";
+  const found: readonly Found[] = [
+    ...(spec?.imagePullSecrets ?? []).map(({ name }): Found => ["Secret", name]),
+    ...everyContainer(spec).flatMap(ofContainer),
+    ...(spec?.volumes ?? []).flatMap((volume) => ofVolume(volume, metadata?.name ?? "")),
+  ];
+  const distinct = new Map<string, ObjectReference>();
+  for (const [kind, name] of found) {
+    if (name !== undefined && name !== "") distinct.set(objectKey(kind, namespace, name), { kind, namespace, name });
+  }
+  return [...distinct.values()];
+}
+
+const ofContainer = ({ env, envFrom }: Container | EphemeralContainer): readonly Found[] => [
+  ...(envFrom ?? []).flatMap(({ configMapRef, secretRef }): readonly Found[] => [
+    ["ConfigMap", configMapRef?.name],
+    ["Secret", secretRef?.name],
+  ]),
+  ...(env ?? []).flatMap(({ valueFrom }): readonly Found[] => [
+    ["ConfigMap", valueFrom?.configMapKeyRef?.name],
+    ["Secret", valueFrom?.secretKeyRef?.name],
+  ]),
+];
+
+const ofVolume = (volume: Volume, podName: string): readonly Found[] => [
+  ["ConfigMap", volume.configMap?.name],
+  ["Secret", volume.secret?.secretName],
+  ...(volume.projected?.sources ?? []).flatMap(({ configMap, secret }): readonly Found[] => [
+    ["ConfigMap", configMap?.name],
+    ["Secret", secret?.name],
+  ]),
+  // What the plugins of volumes log in with.
+  ["Secret", volume.csi?.nodePublishSecretRef?.name],
+  ["Secret", volume.iscsi?.secretRef?.name],
+  ["Secret", volume.flexVolume?.secretRef?.name],
+  ["PersistentVolumeClaim", claimNameOf(podName, volume)],
+];

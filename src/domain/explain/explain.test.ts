@@ -1,0 +1,494 @@
+/** What is said of a pod, from records as the agent writes them. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { JournalRecord } from "../journal/records.ts";
+import type { EndStepName } from "../pod/ending.ts";
+import { type Entry, toEntry } from "./entry.ts";
+import { explain, nearNames } from "./explain.ts";
+import { explanationText } from "./show.ts";
+
+const NOON = Date.UTC(2026, 10, 16, 12, 0, 0);
+const POD = "shop/web";
+type Own<K extends JournalRecord["kind"]> = Omit<
+  Extract<JournalRecord, { kind: K }>,
+  "uid" | "pod" | "wallMs" | "kind"
+>;
+
+/** So many seconds after noon. */
+const at = (seconds: number, uid = "u1") => ({ uid, pod: POD, wallMs: NOON + seconds * 1000 });
+const admitted = (seconds: number, uid?: string): Entry => ({ kind: "admitted", ...at(seconds, uid) });
+const finished = (seconds: number, uid?: string): Entry => ({ kind: "finished", ...at(seconds, uid) });
+const terminating = (seconds: number, why: string, graceSeconds = 30): Entry => ({
+  kind: "terminating",
+  ...at(seconds),
+  why,
+  graceSeconds,
+});
+const ending = (seconds: number, step: EndStepName, error: string): Entry => ({
+  kind: "ending",
+  ...at(seconds),
+  step,
+  state: "failed",
+  attempts: 2,
+  error,
+});
+const terminal = (seconds: number, phase: "Succeeded" | "Failed"): Entry => ({
+  kind: "terminal",
+  ...at(seconds),
+  phase,
+});
+const decision = (seconds: number, what: string, details: unknown): Entry => ({
+  kind: "decision",
+  ...at(seconds),
+  what,
+  why: typeof details === "string" ? details : JSON.stringify(details),
+});
+const told = (seconds: number, on: string, reason: string, why: string, times = 1): Entry => ({
+  kind: "told",
+  ...at(seconds),
+  on: on === "" ? "" : `spec.containers{${on}}`,
+  reason,
+  why,
+  times,
+});
+const ofNode = (seconds: number, reason: string, why: string): Entry => ({
+  kind: "told",
+  ...at(seconds),
+  uid: "",
+  pod: "",
+  on: "runtime",
+  reason,
+  why,
+  times: 1,
+});
+const started = (seconds: number, container = "app"): Entry => told(seconds, container, "Started", "Container started");
+const exited = (from: number, to: number, own: Partial<Own<"exited">> = {}): Entry => ({
+  kind: "exited",
+  ...at(to),
+  container: "app",
+  containerId: `c${to}`,
+  exitCode: 1,
+  reason: "Error",
+  startedWallNs: `${NOON + from * 1000}000000`,
+  finishedWallNs: `${NOON + to * 1000}000000`,
+  restartCount: 0,
+  ...own,
+});
+const restarting = (seconds: number, delayMs: number): Entry => ({
+  kind: "restarting",
+  ...at(seconds),
+  container: "app",
+  what: "app",
+  delayMs,
+});
+const admit = (...parts: readonly (readonly [string, string])[]): Entry => decision(0, "admit", parts);
+const startContainer = (seconds: number, name = "app"): Entry => decision(seconds, "startContainer", { name });
+
+const sentenceAt = (seconds: number, ...entries: readonly Entry[]): string =>
+  explain(entries, { pod: POD, nowWallMs: NOON + seconds * 1000 })?.sentence ?? assert.fail("it is known");
+
+const NOT_FOUND = 'Failed to pull image "r.io/x:nope": rpc error: code = NotFound desc = r.io/x:nope: not found';
+const UNHEALTHY = "Readiness probe failed: HTTP probe failed with statuscode: 500";
+
+describe("the sentence", () => {
+  for (const [name, nowSeconds, entries, wanted] of [
+    [
+      "an image that cannot be pulled, with the next try while that is known",
+      25,
+      [admitted(0), startContainer(1), told(11, "app", "Failed", NOT_FOUND, 2)],
+      'The container "app" cannot start: its image r.io/x:nope cannot be pulled: not found (tried 2 times, next try at 12:00:31).',
+    ],
+    [
+      "an image that cannot be pulled, for long",
+      4000,
+      [admitted(0), startContainer(1), told(11, "app", "Failed", NOT_FOUND, 8)],
+      'The container "app" cannot start: its image r.io/x:nope cannot be pulled: not found (tried at least 8 times, last seen at 12:00:11).',
+    ],
+    [
+      "an image that is being pulled",
+      60,
+      [admitted(0), startContainer(1), told(1, "app", "Pulling", 'Pulling image "x"')],
+      'The container "app" waits for its image, which is being pulled since 12:00:01.',
+    ],
+    [
+      "an image that came after all",
+      60,
+      [
+        admitted(0),
+        startContainer(1),
+        told(2, "app", "Failed", NOT_FOUND),
+        told(20, "app", "Pulled", "Successfully pulled"),
+        started(21),
+      ],
+      "It runs since 12:00:21, with its container started.",
+    ],
+    [
+      "a start that the runtime refuses",
+      20,
+      [admitted(0), startContainer(1), told(2, "app", "Failed", 'Error: exec: "nope": not found', 4)],
+      'The container "app" cannot start: exec: "nope": not found (at least 4 times since 12:00:02).',
+    ],
+    [
+      "a sandbox that cannot be made",
+      20,
+      [
+        admitted(0),
+        decision(0, "createSandbox", { attempt: 0 }),
+        told(1, "", "FailedCreatePodSandBox", "Failed to create pod sandbox: rpc error: code = Unknown desc = no CNI"),
+      ],
+      "Its sandbox cannot be made: no CNI (at 12:00:01).",
+    ],
+    [
+      "a sandbox that is being made",
+      20,
+      [admitted(0), decision(3, "createSandbox", { attempt: 0 })],
+      "Its sandbox is being made since 12:00:03.",
+    ],
+    [
+      "volumes that do not come",
+      20,
+      [admitted(0), told(1, "", "FailedMount", 'MountVolume.SetUp failed for volume "v" : secret "s" not found', 4)],
+      'Its volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "s" not found (at least 4 times since 12:00:01).',
+    ],
+    ["one that was just taken in", 1, [admitted(0)], "It was taken in and is being set up."],
+    [
+      "a network that is not ready",
+      20,
+      [admitted(0), told(1, "", "NetworkNotReady", "network is not ready: cni config uninitialized", 16)],
+      "It waits for the network of this node's pods: network is not ready: cni config uninitialized (at least 16 times since 12:00:01).",
+    ],
+    [
+      "a network that became ready",
+      20,
+      [
+        admitted(0),
+        told(1, "", "NetworkNotReady", "network is not ready", 16),
+        decision(9, "createSandbox", { attempt: 0 }),
+        startContainer(10),
+        started(11),
+      ],
+      "It runs since 12:00:11, with its container started.",
+    ],
+    [
+      "a crash loop between two runs",
+      30,
+      [
+        admitted(0),
+        started(1),
+        exited(1, 5),
+        restarting(5, 10_000),
+        started(5),
+        exited(5, 25, { restartCount: 1, exitCode: 2 }),
+      ],
+      'The container "app" keeps ending: it ended with exit code 2 (Error), 2 times so far; it is started again at 12:00:35.',
+    ],
+    [
+      "a crash loop while it runs",
+      30,
+      [admitted(0), started(1), exited(1, 5), restarting(5, 10_000), started(5)],
+      'The container "app" runs since 12:00:05, again: its last run ended with exit code 1 (Error).',
+    ],
+    [
+      "a restart that is long past",
+      3600,
+      [admitted(0), started(1), exited(1, 5), restarting(5, 10_000), started(5)],
+      "It runs since 12:00:05, with its container started.",
+    ],
+    [
+      "too little memory",
+      30,
+      [admitted(0), started(1), exited(1, 5, { exitCode: 137, reason: "OOMKilled" }), restarting(5, 10_000)],
+      'The container "app" keeps ending: it was killed for lack of memory (OOMKilled, exit code 137).',
+    ],
+    [
+      "a failing liveness probe",
+      20,
+      [
+        admitted(0),
+        started(1),
+        told(3, "app", "Unhealthy", "Liveness probe failed: no answer", 2),
+        decision(5, "stopContainers", {
+          containers: [{ id: "c", name: "app", reason: { kind: "probeFailed", probe: "liveness" } }],
+        }),
+        exited(1, 6, { exitCode: 143 }),
+        restarting(6, 10_000),
+        started(7),
+      ],
+      'The container "app" runs since 12:00:07, again: its last run was stopped because its liveness probe failed: no answer (exit code 143).',
+    ],
+    [
+      "a failing readiness probe, before it ever succeeded",
+      20,
+      [admitted(0), started(1), told(3, "app", "Unhealthy", UNHEALTHY, 8)],
+      `The container "app" runs since 12:00:01 but is not ready: ${UNHEALTHY} (at least 8 times since 12:00:03).`,
+    ],
+    [
+      "a readiness probe that failed once and holds",
+      20,
+      [admitted(0), started(1), told(3, "app", "Unhealthy", UNHEALTHY), probed(4, "success")],
+      "It runs since 12:00:01, with its container started.",
+    ],
+    [
+      "a readiness probe that holds no more",
+      90,
+      [
+        admitted(0),
+        started(1),
+        probed(4, "success"),
+        told(60, "app", "Unhealthy", UNHEALTHY, 2),
+        probed(62, "failure"),
+      ],
+      `The container "app" runs since 12:00:01 but is not ready: ${UNHEALTHY} (at least 2 times since 12:01:00).`,
+    ],
+    [
+      "a postStart hook that runs",
+      20,
+      [admitted(0), hook(1, "postStartDue"), started(1)],
+      'The container "app" waits for its postStart hook, which runs since 12:00:01.',
+    ],
+    [
+      "a postStart hook that failed",
+      20,
+      [admitted(0), started(1), told(3, "app", "FailedPostStartHook", "PostStartHook failed")],
+      'The container "app" was stopped because its postStart hook failed (at 12:00:03).',
+    ],
+    [
+      "a postStart hook that failed before, in the run after it",
+      20,
+      [
+        admitted(0),
+        started(1),
+        told(3, "app", "FailedPostStartHook", "PostStartHook failed"),
+        exited(1, 4, { exitCode: 0 }),
+        hook(5, "postStartDue"),
+        started(5),
+        exited(5, 6, { restartCount: 1 }),
+      ],
+      'The container "app" was stopped because its postStart hook failed (at 12:00:03).',
+    ],
+    [
+      "a postStart hook that did better",
+      3600,
+      [
+        admitted(0),
+        started(1),
+        told(3, "app", "FailedPostStartHook", "PostStartHook failed"),
+        exited(1, 4, { exitCode: 0 }),
+        hook(5, "postStartDue"),
+        started(5),
+        hook(6, "postStartDone"),
+      ],
+      "It runs since 12:00:05, with its container started.",
+    ],
+    [
+      "a readiness probe that failed in the run before and has not succeeded since",
+      3600,
+      [admitted(0), started(1), told(3, "app", "Unhealthy", UNHEALTHY, 8), exited(1, 9), started(10)],
+      `The container "app" runs since 12:00:10 but is not ready: ${UNHEALTHY} (at least 8 times since 12:00:03).`,
+    ],
+    [
+      "an init container that is at work",
+      20,
+      [admit(["init", "setup"], ["regular", "app"]), admitted(0), started(1, "setup")],
+      'The init container "setup" runs since 12:00:01 and has not ended yet; the others wait for it.',
+    ],
+    [
+      "the second init container",
+      20,
+      [
+        admit(["init", "a"], ["init", "b"], ["regular", "app"]),
+        admitted(0),
+        exited(1, 2, { container: "a", exitCode: 0, reason: "Completed" }),
+        told(3, "b", "Failed", NOT_FOUND),
+      ],
+      'The init container "b" (2 of 2) cannot start: its image r.io/x:nope cannot be pulled: not found (tried at least once, last seen at 12:00:03).',
+    ],
+    [
+      "a sidecar",
+      20,
+      [
+        admit(["sidecar", "proxy"], ["regular", "app"]),
+        admitted(0),
+        started(1, "proxy"),
+        told(2, "proxy", "Unhealthy", "Startup probe failed: no", 4),
+      ],
+      'The sidecar "proxy" runs since 12:00:01 but has not started up: Startup probe failed: no (at least 4 times since 12:00:02).',
+    ],
+    [
+      "one that is rejected",
+      20,
+      [{ kind: "rejected", ...at(1), reason: "OutOfcpu", message: "Node didn't have enough resource: cpu" }],
+      "This node did not take it in, at 12:00:01: OutOfcpu: Node didn't have enough resource: cpu.",
+    ],
+    [
+      "one that waits to be taken in",
+      20,
+      [decision(1, "defer", "WaitingForRuntimeClass: no class gvisor")],
+      "It waits to be taken in since 12:00:01: WaitingForRuntimeClass: no class gvisor.",
+    ],
+    [
+      "a deadline",
+      40,
+      [admitted(0), started(1), terminating(30, "failed DeadlineExceeded: too long"), terminal(31, "Failed")],
+      "It was ended at 12:00:31: DeadlineExceeded: too long.",
+    ],
+    [
+      "one that makes room",
+      40,
+      [
+        admitted(0),
+        decision(30, "preempt", "a/b is critical and finds too little cpu"),
+        terminating(30, "failed Preempting: Preempted in order to admit critical pod"),
+        terminal(31, "Failed"),
+        finished(32),
+      ],
+      "It was ended at 12:00:31: Preempting: Preempted in order to admit critical pod (a/b is critical and finds too little cpu); nothing of it is left on this node since 12:00:32.",
+    ],
+    [
+      "one that is evicted",
+      40,
+      [admitted(0), started(1), terminating(30, "failed Evicted: The node was low on resource: memory.")],
+      "It is being ended: Evicted: The node was low on resource: memory, at 12:00:30 with 30 seconds to end in.",
+    ],
+    [
+      "one that is done",
+      40,
+      [admitted(0), started(1), exited(1, 9, { exitCode: 0 }), terminating(9, "completed"), terminal(9, "Succeeded")],
+      "It ran to its end at 12:00:09: Succeeded.",
+    ],
+    [
+      "one that failed by itself",
+      40,
+      [admitted(0), started(1), exited(1, 9, { exitCode: 4 }), terminating(9, "completed"), terminal(9, "Failed")],
+      'It failed at 12:00:09: the container "app" ended with exit code 4 (Error).',
+    ],
+    [
+      "a preStop hook that runs",
+      40,
+      [admitted(0), started(1), terminating(30, "deleted"), decision(30, "preStop", { name: "app" })],
+      'It is being ended and the container "app" waits for its preStop hook, which runs since 12:00:30; its deletion was asked for, at 12:00:30 with 30 seconds to end in.',
+    ],
+    [
+      "a runtime that does not stop it",
+      90,
+      [admitted(0), started(1), terminating(30, "deleted", 1), ending(61, "containers", "no shim")],
+      "It cannot be ended: step 2/8 stop containers: no shim (since 12:01:01); its deletion was asked for, at 12:00:30 with 1 second to end in.",
+    ],
+    [
+      "a volume that stays",
+      90,
+      [admitted(0), terminating(30, "deleted"), terminal(31, "Succeeded"), ending(32, "volumes", "data: busy")],
+      "It was ended at 12:00:31: its deletion was asked for, and cannot be cleaned up: step 4/8 unmount: data: busy (since 12:00:32).",
+    ],
+    [
+      "a runtime that is down, before it came",
+      20,
+      [ofNode(-60, "RuntimeNotReady", "container runtime is down"), admitted(0)],
+      "It cannot be started: the container runtime of this node is not well: container runtime is down (since 11:59:00).",
+    ],
+    [
+      "a runtime that is down, while it runs",
+      90,
+      [admitted(0), started(1), ofNode(60, "RuntimeNotReady", "container runtime is down")],
+      "It runs since 12:00:01, with its container started, but the container runtime of this node is not well: container runtime is down (since 12:01:00).",
+    ],
+    [
+      "a runtime that came back",
+      90,
+      [
+        admitted(0),
+        started(1),
+        ofNode(60, "RuntimeNotReady", "container runtime is down"),
+        told(61, "", "FailedSync", "no answer"),
+        ofNode(70, "RuntimeReady", ""),
+        told(71, "", "Resumed", ""),
+      ],
+      "It runs since 12:00:01, with its container started.",
+    ],
+    [
+      "yesterday's",
+      90_000,
+      [admitted(0), started(1)],
+      "It runs since 2026-11-16 12:00:01, with its container started.",
+    ],
+  ] as const) {
+    test(name, () => assert.equal(sentenceAt(nowSeconds, ...entries), wanted));
+  }
+});
+
+function probed(seconds: number, readiness: "success" | "failure"): Entry {
+  const said = { container: "app", containerId: "c", startup: "unknown", liveness: "unknown" } as const;
+  return { kind: "probed", ...at(seconds), ...said, readiness };
+}
+
+function hook(seconds: number, step: "postStartDue" | "postStartDone"): Entry {
+  return { kind: "hook", ...at(seconds), container: "app", containerId: "c", hook: step };
+}
+
+test("the timeline: one line each, with durations, repeats folded, and kinds that nobody knows by their name", () => {
+  const unknown = toEntry({ kind: "dreamt", ...at(3), cpu: "1" });
+  const entries: readonly Entry[] = [
+    admit(["regular", "app"]),
+    admitted(0),
+    decision(1, "createSandbox", { attempt: 0 }),
+    decision(2, "startContainer", { name: "app" }),
+    ...(unknown === undefined ? [] : [unknown]),
+    told(3, "app", "Pulled", 'Successfully pulled image "x" in 1.2s (1.5s including waiting). Image size: 5 bytes.'),
+    started(4),
+    exited(4, 9),
+    restarting(9, 10_000),
+    startContainer(10),
+    started(10),
+    exited(10, 21, { restartCount: 1 }),
+    exited(10, 21, { restartCount: 1 }),
+    told(30, "app", "Unhealthy", `${UNHEALTHY}: ${"far too long a text for one line ".repeat(4)}`, 64),
+  ];
+  const explanation = explain(entries, { pod: POD, nowWallMs: NOON + 40_000 }) ?? assert.fail("it is known");
+  assert.equal(
+    explanationText(explanation, NOON + 40_000),
+    `Pod shop/web, UID u1, as this node knows it at 12:00:40 UTC:
+
+The container "app" keeps ending: it ended with exit code 1 (Error), 2 times so far.
+
+12:00:00  taken in by this node
+12:00:01  sandbox asked for
+12:00:02  sandbox made, 1.0 s
+12:00:03  dreamt (a record that this version does not know)
+12:00:03  app: image pulled: x, 1.5 s
+12:00:04  app: started, 2.0 s (2 times, last at 12:00:10)
+12:00:09  app: ended with exit code 1 (Error), 5.0 s (2 times, last at 12:00:21)
+12:00:30  app: Unhealthy: Readiness probe failed: HTTP probe failed with statuscode: 500: far too long a text for one
+          line far too long a text for one line far too long a text for one line far too long a text for one line  (64
+          times, last at 12:00:30)
+`,
+  );
+});
+
+test("of several lives of a name the newest is explained, the others are listed, and any can be asked for", () => {
+  const entries = [admitted(0, "old"), finished(10, "old"), admitted(20, "new"), admitted(30, "static")];
+  const asked = (uid?: string) => explain(entries, { pod: POD, uid, nowWallMs: NOON + 60_000 });
+  assert.deepEqual([asked()?.uid, asked()?.earlier.map(({ uid }) => uid)], ["static", ["new", "old"]]);
+  assert.deepEqual([asked("old")?.uid, asked("old")?.earlier], ["old", []]);
+  assert.equal(asked("nobody"), undefined);
+  const again = [...entries, finished(40, "static"), admitted(50, "static")];
+  assert.deepEqual(
+    explain(again, { pod: POD, nowWallMs: NOON })?.earlier.map(({ uid }) => uid),
+    ["static", "new", "old"],
+    "a static pod that came back under its UID",
+  );
+});
+
+test("names that somebody may have meant", () => {
+  const known = ["shop/web-7f", "shop/web", "other/web", "shop/cart", "shop/wep", ""].map(
+    (pod): Entry => ({ kind: "admitted", uid: "u", pod, wallMs: 0 }),
+  );
+  assert.deepEqual(nearNames(known, "shop/web", 9), ["other/web", "shop/web", "shop/web-7f", "shop/wep"]);
+  assert.deepEqual(nearNames(known, "shop/crat", 9), ["shop/cart"]);
+  assert.deepEqual(nearNames(known, "shop/absent", 9), []);
+});
+
+test("what is no record of a pod is passed over", () => {
+  for (const value of [undefined, 7, null, {}, { kind: "new" }, { kind: "x", uid: "u", pod: 1, wallMs: 1 }]) {
+    assert.equal(toEntry(value), undefined);
+  }
+});

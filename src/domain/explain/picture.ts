@@ -1,0 +1,313 @@
+/**
+ * Where a pod stands, folded from the records of one life in their order: what each of its containers is at, what was last told to be wrong and
+ * has not been overtaken by something that went well. It says nothing itself: `sentence.ts` does.
+ */
+import type { JournalRecord } from "../journal/records.ts";
+import type { ContainerStop } from "../pod/container-stops.ts";
+import { endStepText } from "../pod/ending.ts";
+import type { ContainerRole } from "../pod/every-container.ts";
+import { causeFromText, type TerminationCause } from "../pod/pod-lifecycle.ts";
+import { containerOf, detailsOf, type Entry, partOf } from "./entry.ts";
+
+export type Exit = Extract<JournalRecord, { kind: "exited" }>;
+type Told = Extract<JournalRecord, { kind: "told" }>;
+type Decision = Extract<JournalRecord, { kind: "decision" }>;
+
+export type Probe = "liveness" | "startup";
+
+export interface Trouble {
+  readonly reason: string;
+  readonly why: string;
+  readonly sinceWallMs: number;
+  /** When it was last told, which need not be when it last was so. */
+  readonly lastWallMs: number;
+  /** How often at least. */
+  readonly times: number;
+}
+
+export interface ContainerPicture {
+  readonly name: string;
+  role: ContainerRole;
+  trouble: Trouble | undefined;
+  pullingSinceWallMs: number | undefined;
+  /** Of the run that has not ended. */
+  startedWallMs: number | undefined;
+  postStartSinceWallMs: number | undefined;
+  preStopSinceWallMs: number | undefined;
+  lastExit: Exit | undefined;
+  /** What its next restart has to wait for, from its end. */
+  delayMs: number | undefined;
+  /** The probe for which it is to be stopped, and the one for which its last run was. */
+  stoppedFor: Probe | undefined;
+  lastStoppedFor: Probe | undefined;
+  /** The last that each probe said against it, by the probe's name. */
+  readonly unhealthy: Map<string, Trouble>;
+  verdicts: Pick<Extract<JournalRecord, { kind: "probed" }>, "startup" | "liveness" | "readiness"> | undefined;
+}
+
+export interface Picture {
+  admission:
+    | { readonly kind: "unknown" }
+    | { readonly kind: "admitted" }
+    | { readonly kind: "deferred"; readonly why: string; readonly sinceWallMs: number }
+    | { readonly kind: "rejected"; readonly reason: string; readonly message: string; readonly wallMs: number };
+  /** In the order of the spec, as far as that is known. */
+  readonly containers: Map<string, ContainerPicture>;
+  /** Of the pod as a whole. */
+  trouble: Trouble | undefined;
+  /** Since when one is being made. */
+  sandboxSinceWallMs: number | undefined;
+  /** The step of its end that failed, as long as it has not gone well. */
+  endHeldUp: { readonly text: string; readonly sinceWallMs: number } | undefined;
+  preemptedFor: string | undefined;
+  ending: { readonly why: TerminationCause; readonly sinceWallMs: number; readonly graceSeconds: number } | undefined;
+  terminal: { readonly phase: "Succeeded" | "Failed"; readonly wallMs: number } | undefined;
+  finishedWallMs: number | undefined;
+  /** Of the node. */
+  runtimeTrouble: Trouble | undefined;
+}
+
+export function drawPicture(entries: readonly Entry[]): Picture {
+  const picture: Picture = {
+    admission: { kind: "unknown" },
+    containers: new Map(),
+    trouble: undefined,
+    sandboxSinceWallMs: undefined,
+    endHeldUp: undefined,
+    preemptedFor: undefined,
+    ending: undefined,
+    terminal: undefined,
+    finishedWallMs: undefined,
+    runtimeTrouble: undefined,
+  };
+  for (const entry of entries) add(picture, entry);
+  return picture;
+}
+
+function add(picture: Picture, entry: Entry): void {
+  switch (entry.kind) {
+    case "admitted":
+      picture.admission = { kind: "admitted" };
+      return;
+    case "rejected": {
+      const { reason, message, wallMs } = entry;
+      picture.admission = { kind: "rejected", reason, message, wallMs };
+      return;
+    }
+    case "terminating": {
+      const { wallMs, graceSeconds, why } = entry;
+      const sinceWallMs = picture.ending?.sinceWallMs ?? wallMs;
+      picture.ending = { sinceWallMs, graceSeconds, why: picture.ending?.why ?? causeFromText(why) };
+      picture.trouble = undefined;
+      return;
+    }
+    case "exited":
+      return addExit(containerIn(picture, entry.container), entry);
+    case "restarting":
+      containerIn(picture, entry.container).delayMs = entry.delayMs;
+      return;
+    case "hook": {
+      const container = containerIn(picture, entry.container);
+      if (entry.hook === "preStopDone") container.preStopSinceWallMs = undefined;
+      else if (entry.hook === "postStartDone" && container.trouble?.reason === "FailedPostStartHook")
+        container.trouble = undefined;
+      if (entry.hook !== "preStopDone")
+        container.postStartSinceWallMs = entry.hook === "postStartDue" ? entry.wallMs : undefined;
+      return;
+    }
+    case "probed":
+      containerIn(picture, entry.container).verdicts = entry;
+      return;
+    case "ending": {
+      const { state, step, error, wallMs } = entry;
+      picture.endHeldUp = state === "failed" ? { text: endStepText(step, error), sinceWallMs: wallMs } : undefined;
+      return;
+    }
+    case "terminal":
+      picture.terminal ??= entry;
+      return;
+    case "finished":
+      picture.finishedWallMs ??= entry.wallMs;
+      return;
+    case "decision":
+      return addDecision(picture, entry);
+    case "told":
+      return addTold(picture, entry);
+    default:
+      // What this version does not know, or what explains nothing.
+      return;
+  }
+}
+
+function addExit(container: ContainerPicture, exit: Exit): void {
+  container.lastExit = exit;
+  container.lastStoppedFor = container.stoppedFor;
+  container.stoppedFor = undefined;
+  container.startedWallMs = undefined;
+  container.postStartSinceWallMs = undefined;
+  container.preStopSinceWallMs = undefined;
+}
+
+function addDecision(picture: Picture, decision: Decision): void {
+  const { what, why, wallMs } = decision;
+  const name = containerOf(decision);
+  switch (what) {
+    case "admit":
+      for (const [role, container] of partsIn(detailsOf(decision))) containerIn(picture, container).role = role;
+      return;
+    case "defer":
+      picture.admission = { kind: "deferred", why, sinceWallMs: wallMs };
+      return;
+    case "preempt":
+      picture.preemptedFor = why;
+      return;
+    case "createSandbox":
+      // What came before it is there now; whether it can be made is still to be told.
+      if (picture.trouble?.reason !== "FailedCreatePodSandBox") picture.trouble = undefined;
+      picture.sandboxSinceWallMs = wallMs;
+      return;
+    case "startContainer":
+    case "startCreated":
+      picture.trouble = undefined;
+      picture.sandboxSinceWallMs = undefined;
+      return;
+    case "stopContainers":
+      for (const [container, probe] of probesIn(detailsOf(decision)))
+        containerIn(picture, container).stoppedFor = probe;
+      return;
+    case "preStop":
+      if (name !== undefined) containerIn(picture, name).preStopSinceWallMs = wallMs;
+      return;
+    case "start agent":
+      // Told again by the new one if they still hold.
+      picture.runtimeTrouble = undefined;
+      if (picture.trouble?.reason === "FailedSync") picture.trouble = undefined;
+      return;
+    default:
+      return;
+  }
+}
+
+function addTold(picture: Picture, told: Told): void {
+  const { uid, on, reason } = told;
+  const part = partOf(on);
+  if (uid === "") {
+    if (on === "runtime") picture.runtimeTrouble = reason === "RuntimeReady" ? undefined : troubleOf(told);
+  } else if (part !== undefined) {
+    addToContainer(containerIn(picture, part.name, ROLES[part.list]), told);
+  } else if (reason === "Resumed") {
+    if (picture.trouble?.reason === "FailedSync") picture.trouble = undefined;
+  } else if (POD_TROUBLES.has(reason)) {
+    picture.trouble = troubleOf(told, picture.trouble);
+  }
+}
+
+function addToContainer(container: ContainerPicture, told: Told): void {
+  const { reason, why, wallMs } = told;
+  switch (reason) {
+    case "Pulling":
+      container.pullingSinceWallMs = wallMs;
+      return;
+    case "Pulled":
+      container.pullingSinceWallMs = undefined;
+      if (container.trouble !== undefined && isOfImage(container.trouble)) container.trouble = undefined;
+      return;
+    case "Started":
+      // Whether a hook that failed does better now is known when it is done.
+      if (container.trouble?.reason !== "FailedPostStartHook") container.trouble = undefined;
+      container.pullingSinceWallMs = undefined;
+      container.startedWallMs = wallMs;
+      container.verdicts = undefined;
+      return;
+    case "Unhealthy": {
+      const probe = why.slice(0, Math.max(0, why.indexOf(" "))).toLowerCase();
+      container.unhealthy.set(probe, troubleOf(told, container.unhealthy.get(probe)));
+      return;
+    }
+    default:
+      if (!CONTAINER_TROUBLES.has(reason)) return;
+      container.pullingSinceWallMs = undefined;
+      container.trouble = troubleOf(told, container.trouble);
+  }
+}
+
+/** The same cause goes on where it was told already. */
+function troubleOf({ reason, why, wallMs, times }: Told, before?: Trouble): Trouble {
+  const goesOn = before?.reason === reason && times > before.times;
+  return { reason, why, times, lastWallMs: wallMs, sinceWallMs: goesOn ? before.sinceWallMs : wallMs };
+}
+
+/** Whether it is for its image that a container does not start. */
+export const isOfImage = ({ reason, why }: Trouble): boolean =>
+  reason === "ErrImageNeverPull" ||
+  reason === "InspectFailed" ||
+  (reason === "Failed" && why.startsWith("Failed to pull"));
+
+const CONTAINER_TROUBLES: ReadonlySet<string> = new Set([
+  "Failed",
+  "ErrImageNeverPull",
+  "InspectFailed",
+  "FailedPostStartHook",
+]);
+
+const POD_TROUBLES: ReadonlySet<string> = new Set([
+  "Failed",
+  "FailedCreatePodContainer",
+  "FailedCreatePodSandBox",
+  "FailedMount",
+  "FailedMapVolume",
+  "FailedAttachVolume",
+  "FailedSync",
+  "FailedValidation",
+  "NetworkNotReady",
+  "VolumePermissionChangeInProgress",
+]);
+
+/** Where no more is known. */
+const ROLES: Readonly<Record<string, ContainerRole>> = {
+  initContainers: "init",
+  containers: "regular",
+  ephemeralContainers: "ephemeral",
+};
+
+function containerIn(picture: Picture, name: string, role: ContainerRole = "regular"): ContainerPicture {
+  const known = picture.containers.get(name);
+  if (known !== undefined) return known;
+  const fresh: ContainerPicture = {
+    name,
+    role,
+    trouble: undefined,
+    pullingSinceWallMs: undefined,
+    startedWallMs: undefined,
+    postStartSinceWallMs: undefined,
+    preStopSinceWallMs: undefined,
+    lastExit: undefined,
+    delayMs: undefined,
+    stoppedFor: undefined,
+    lastStoppedFor: undefined,
+    unhealthy: new Map(),
+    verdicts: undefined,
+  };
+  picture.containers.set(name, fresh);
+  return fresh;
+}
+
+const LISTED_ROLES: ReadonlySet<unknown> = new Set<ContainerRole>(["init", "sidecar", "regular", "ephemeral"]);
+
+function partsIn(details: unknown): readonly (readonly [ContainerRole, string])[] {
+  if (!Array.isArray(details)) return [];
+  return details.flatMap((each: unknown) => {
+    const [role, name] = Array.isArray(each) ? (each as readonly unknown[]) : [];
+    return LISTED_ROLES.has(role) && typeof name === "string" ? [[role as ContainerRole, name] as const] : [];
+  });
+}
+
+/** The containers that are stopped because a probe failed. */
+function probesIn(details: unknown): readonly (readonly [string, Probe])[] {
+  const { containers } = (details ?? {}) as { readonly containers?: unknown };
+  if (!Array.isArray(containers)) return [];
+  return containers.flatMap((each: Partial<ContainerStop>) => {
+    const { name, reason } = each;
+    return name !== undefined && reason?.kind === "probeFailed" ? [[name, reason.probe] as const] : [];
+  });
+}

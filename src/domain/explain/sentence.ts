@@ -1,0 +1,247 @@
+/**
+ * Why a pod is where it is, in one sentence: what holds it up now comes first, with the cause in its own words. Of several causes the one that
+ * the others wait for is named.
+ */
+import { pullDelayMs } from "../images/pull-backoff.ts";
+import { describeCause } from "../pod/pod-lifecycle.ts";
+import { msOfNs, shortTime } from "./moments.ts";
+import { type ContainerPicture, type Exit, isOfImage, type Picture, type Trouble } from "./picture.ts";
+
+/** A container that ended lately explains more than that it runs. */
+const LATELY_MS = 15 * 60_000;
+
+export function sentenceOf(picture: Picture, nowWallMs: number): string {
+  const text = overOf(picture, nowWallMs) ?? presentOf(picture, nowWallMs);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+/** Of a pod that is over, or on its way. */
+function overOf(picture: Picture, now: number): string | undefined {
+  const { admission, ending, terminal, finishedWallMs } = picture;
+  if (admission.kind === "rejected") {
+    const { reason, message, wallMs } = admission;
+    return `This node did not take it in, at ${shortTime(wallMs, now)}: ${reason}: ${message}`;
+  }
+  if (finishedWallMs !== undefined) {
+    const gone = `nothing of it is left on this node since ${shortTime(finishedWallMs, now)}`;
+    return `${endedBecause(picture, now)}; ${gone}`;
+  }
+  if (terminal !== undefined) return `${endedBecause(picture, now)}${leftOvers(picture, now)}`;
+  if (ending === undefined) return undefined;
+  const grace = ending.graceSeconds === 1 ? "1 second" : `${ending.graceSeconds} seconds`;
+  const asked = `${endCause(picture)}, at ${shortTime(ending.sinceWallMs, now)} with ${grace} to end in`;
+  const held = endWaitsFor(picture, now);
+  return held === undefined ? `It is being ended: ${asked}` : `${held}; ${asked}`;
+}
+
+function endedBecause(picture: Picture, now: number): string {
+  const { ending, terminal, containers } = picture;
+  const at = terminal?.wallMs ?? ending?.sinceWallMs;
+  const when = at === undefined ? "" : ` at ${shortTime(at, now)}`;
+  if (ending !== undefined && ending.why.kind !== "completed") return `It was ended${when}: ${endCause(picture)}`;
+  if (terminal?.phase === "Succeeded") return `It ran to its end${when}: Succeeded`;
+  const failed = [...containers.values()].find(({ lastExit }) => lastExit !== undefined && lastExit.exitCode !== 0);
+  const last = failed?.lastExit;
+  if (failed === undefined || last === undefined)
+    return `It came to its end${when}${terminal === undefined ? "" : `: ${terminal.phase}`}`;
+  return `It failed${when}: ${named(failed, picture)} ${exitText(failed, last)}`;
+}
+
+function endCause({ ending, preemptedFor }: Picture): string {
+  const cause = ending === undefined ? "nobody knows why" : describeCause(ending.why).replace(/\.$/, "");
+  return preemptedFor === undefined ? cause : `${cause} (${preemptedFor})`;
+}
+
+/** What a pod that is being ended waits for. */
+function endWaitsFor(picture: Picture, now: number): string | undefined {
+  const { endHeldUp, containers } = picture;
+  if (endHeldUp !== undefined) return `It cannot be ended: ${stepText(endHeldUp, now)}`;
+  const hooked = [...containers.values()].find(({ preStopSinceWallMs }) => preStopSinceWallMs !== undefined);
+  if (hooked === undefined) return undefined;
+  return `It is being ended and ${named(hooked, picture)} waits for its preStop hook, which runs since ${shortTime(hooked.preStopSinceWallMs ?? 0, now)}`;
+}
+
+const stepText = ({ text, sinceWallMs }: NonNullable<Picture["endHeldUp"]>, now: number): string =>
+  `${causeText({ why: text })} (since ${shortTime(sinceWallMs, now)})`;
+
+const leftOvers = ({ endHeldUp }: Picture, now: number): string =>
+  endHeldUp === undefined ? "" : `, and cannot be cleaned up: ${stepText(endHeldUp, now)}`;
+
+function presentOf(picture: Picture, now: number): string {
+  const { admission, runtimeTrouble, trouble } = picture;
+  const containers = [...picture.containers.values()];
+  const isRunning = containers.some(({ startedWallMs }) => startedWallMs !== undefined);
+  const runtime =
+    runtimeTrouble === undefined
+      ? undefined
+      : `the container runtime of this node is not well: ${runtimeTrouble.why} (since ${shortTime(runtimeTrouble.sinceWallMs, now)})`;
+  if (admission.kind === "deferred") {
+    const held = `It waits to be taken in since ${shortTime(admission.sinceWallMs, now)}: ${admission.why}`;
+    return runtime === undefined ? held : `${held}; ${runtime}`;
+  }
+  if (!isRunning && runtime !== undefined) {
+    return `It cannot be started: ${runtime}${trouble === undefined ? "" : `; ${causeText(trouble)}`}`;
+  }
+  if (!isRunning && trouble !== undefined) return podText(trouble, now);
+  const held = heldUp(containers, picture, now);
+  if (held !== undefined) return held;
+  const besides = runtime ?? (trouble === undefined ? undefined : lowered(podText(trouble, now)));
+  const whole = isRunning ? runningText(containers, picture, now) : setUpText(picture, now);
+  return besides === undefined ? whole : `${whole}, but ${besides}`;
+}
+
+const setUpText = ({ sandboxSinceWallMs }: Picture, now: number): string =>
+  sandboxSinceWallMs === undefined
+    ? "It was taken in and is being set up"
+    : `Its sandbox is being made since ${shortTime(sandboxSinceWallMs, now)}`;
+
+const POD_WORDS: Readonly<Record<string, string>> = {
+  FailedCreatePodSandBox: "Its sandbox cannot be made",
+  FailedMount: "Its volumes cannot be mounted",
+  FailedMapVolume: "Its volumes cannot be mapped",
+  FailedAttachVolume: "Its volumes cannot be attached",
+  NetworkNotReady: "It waits for the network of this node's pods",
+  FailedSync: "The container runtime cannot be asked about it",
+  FailedCreatePodContainer: "Its control group cannot be made",
+  VolumePermissionChangeInProgress: "It waits for the owner of its volumes' files to be set",
+};
+
+/** What others wrap around a cause; the timeline has it whole. */
+const WRAPPINGS =
+  /^Error: |Failed to create pod sandbox: |rpc error: code = \w+ desc = |failed to (?:pull and unpack image|resolve reference) "[^"]*": /g;
+
+const causeText = ({ why }: { readonly why: string }): string => why.replaceAll(WRAPPINGS, "");
+
+const podText = (trouble: Trouble, now: number): string =>
+  `${POD_WORDS[trouble.reason] ?? "It cannot be set up"}: ${causeText(trouble)}${repeated(trouble, now)}`;
+
+/** The first that does not come further; those that only run badly come after those that do not run. */
+function heldUp(containers: readonly ContainerPicture[], picture: Picture, now: number): string | undefined {
+  const worst = (words: typeof notRunning) => {
+    for (const container of containers) {
+      const text = words(container, picture, now);
+      if (text !== undefined) return `${capital(named(container, picture))} ${text}`;
+    }
+    return undefined;
+  };
+  return worst(notRunning) ?? worst(runningBadly);
+}
+
+function notRunning(container: ContainerPicture, picture: Picture, now: number): string | undefined {
+  const { trouble, lastExit, startedWallMs, pullingSinceWallMs, postStartSinceWallMs, role, delayMs } = container;
+  if (postStartSinceWallMs !== undefined && startedWallMs !== undefined)
+    return `waits for its postStart hook, which runs since ${shortTime(postStartSinceWallMs, now)}`;
+  if (trouble !== undefined)
+    return troubleText(trouble, now) + (startedWallMs === undefined ? nextStart(container, now) : "");
+  if (startedWallMs !== undefined) return undefined;
+  if (pullingSinceWallMs !== undefined)
+    return `waits for its image, which is being pulled since ${shortTime(pullingSinceWallMs, now)}`;
+  if (lastExit === undefined || role === "ephemeral") return undefined;
+  if (role === "init" && lastExit.exitCode === 0) return undefined;
+  const isLast = delayMs === undefined && picture.terminal === undefined && lastExit.restartCount === 0;
+  const often = lastExit.restartCount === 0 ? "" : `, ${lastExit.restartCount + 1} times so far`;
+  return `${isLast ? "has ended" : "keeps ending"}: it ${exitText(container, lastExit)}${often}${nextStart(container, now)}`;
+}
+
+function troubleText(trouble: Trouble, now: number): string {
+  const { reason, why } = trouble;
+  const often = repeated(trouble, now);
+  const pull = /^Failed to pull image "(?<image>.*?)": (?<error>.*)$/s.exec(why)?.groups;
+  if (pull !== undefined) {
+    const { image = "", error = "" } = pull;
+    const cause = causeText({ why: error });
+    const short = cause.startsWith(`${image}: `) ? cause.slice(image.length + 2) : cause;
+    return `cannot start: its image ${image} cannot be pulled: ${short}${tried(trouble, now)}`;
+  }
+  if (isOfImage(trouble)) return `cannot start: ${why}${often}`;
+  if (reason === "FailedPostStartHook") return `was stopped because its postStart hook failed${often}`;
+  return `cannot start: ${causeText(trouble)}${often}`;
+}
+
+function nextStart({ lastExit, delayMs }: ContainerPicture, now: number): string {
+  if (lastExit === undefined || delayMs === undefined) return "";
+  const dueWallMs = msOfNs(lastExit.finishedWallNs) + delayMs;
+  return dueWallMs > now ? `; it is started again at ${shortTime(dueWallMs, now)}` : "";
+}
+
+function runningBadly(container: ContainerPicture, picture: Picture, now: number): string | undefined {
+  const { startedWallMs, unhealthy, lastExit, role } = container;
+  if (startedWallMs === undefined) return undefined;
+  const since = `runs since ${shortTime(startedWallMs, now)}`;
+  const last = lastExit === undefined ? undefined : `its last run ${exitText(container, lastExit)}`;
+  for (const probe of ["startup", "liveness", "readiness"] as const) {
+    const told = unhealthy.get(probe);
+    if (told === undefined || !isBad(probe, told, container, now)) continue;
+    const so = { startup: "has not started up", liveness: "is not well", readiness: "is not ready" }[probe];
+    const after = last === undefined || probe === "readiness" ? "" : `; ${last}`;
+    return `${since} but ${so}: ${told.why}${repeated(told, now)}${after}`;
+  }
+  if (role === "init") return `${since} and has not ended yet${waitsFor(picture)}`;
+  const isLate = lastExit !== undefined && now - msOfNs(lastExit.finishedWallNs) < LATELY_MS;
+  return isLate ? `${since}, again: ${last}${countOf(lastExit)}` : undefined;
+}
+
+/** What was told against a container holds until the probe succeeds, in each run anew; of liveness, for as long as it is told. */
+function isBad(
+  probe: "startup" | "liveness" | "readiness",
+  { lastWallMs }: Trouble,
+  { verdicts, startedWallMs = 0 }: ContainerPicture,
+  now: number,
+): boolean {
+  if (probe !== "liveness") return verdicts?.[probe] !== "success";
+  return verdicts?.liveness === "failure" || (lastWallMs >= startedWallMs && now - lastWallMs < LATELY_MS);
+}
+
+const waitsFor = ({ containers }: Picture): string =>
+  [...containers.values()].some(({ role }) => role === "regular") ? "; the others wait for it" : "";
+
+const countOf = ({ restartCount }: Exit): string => (restartCount === 0 ? "" : ` (${restartCount + 1} times so far)`);
+
+function exitText({ lastStoppedFor: probe, unhealthy }: ContainerPicture, { reason, exitCode }: Exit): string {
+  const code = `exit code ${exitCode}`;
+  const said = probe === undefined ? undefined : unhealthy.get(probe)?.why;
+  if (probe !== undefined)
+    return `was stopped because its ${probe} probe failed${said === undefined ? "" : said.replace(/^\w+ probe failed/, "")} (${code})`;
+  if (reason === "OOMKilled") return `was killed for lack of memory (OOMKilled, ${code})`;
+  return `ended with ${code}${reason === "" ? "" : ` (${reason})`}`;
+}
+
+function runningText(containers: readonly ContainerPicture[], picture: Picture, now: number): string {
+  const serving = containers.filter(({ startedWallMs, role }) => startedWallMs !== undefined && role !== "ephemeral");
+  const since = Math.max(...serving.map(({ startedWallMs }) => startedWallMs ?? 0));
+  const waiting = containers.filter(
+    ({ startedWallMs, role, lastExit }) => startedWallMs === undefined && role !== "init" && lastExit === undefined,
+  );
+  const names = waiting.map((container) => named(container, picture)).join(", ");
+  if (names !== "") return `It is being started: ${names} ${waiting.length === 1 ? "comes" : "come"} next`;
+  return `It runs since ${shortTime(since, now)}, with ${serving.length === 1 ? "its container" : `its ${serving.length} containers`} started`;
+}
+
+/** `the container "app"`, `the init container "setup" (1 of 2)`. */
+function named({ name, role }: ContainerPicture, { containers }: Picture): string {
+  const kind = { init: "init container", sidecar: "sidecar", regular: "container", ephemeral: "ephemeral container" }[
+    role
+  ];
+  const before = [...containers.values()].filter((each) => each.role === "init" || each.role === "sidecar");
+  const place = before.findIndex((each) => each.name === name);
+  const count = role === "init" && place >= 0 && before.length > 1 ? ` (${place + 1} of ${before.length})` : "";
+  return `the ${kind} "${name}"${count}`;
+}
+
+const repeated = ({ times, sinceWallMs }: Trouble, now: number): string =>
+  times === 1
+    ? ` (at ${shortTime(sinceWallMs, now)})`
+    : ` (at least ${times} times since ${shortTime(sinceWallMs, now)})`;
+
+/** Of a pull; when the next one comes is known as long as the last count is exact. */
+function tried({ times, lastWallMs }: Trouble, now: number): string {
+  const dueWallMs = lastWallMs + pullDelayMs(times);
+  const often = times === 1 ? "once" : `${times} times`;
+  return dueWallMs > now
+    ? ` (tried ${often}, next try at ${shortTime(dueWallMs, now)})`
+    : ` (tried at least ${often}, last seen at ${shortTime(lastWallMs, now)})`;
+}
+
+const capital = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+
+const lowered = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1);

@@ -1,0 +1,73 @@
+/** An explanation as text for a terminal of 120 columns, and as JSON for programs. */
+import type { Explanation } from "./explain.ts";
+import { shortDuration, shortTime } from "./moments.ts";
+import type { TimelineLine } from "./timeline.ts";
+
+const COLUMNS = 120;
+const GAP = "  ";
+
+export function explanationText(explanation: Explanation, nowWallMs: number): string {
+  const { pod, uid, sentence, timeline, earlier } = explanation;
+  const lines = [
+    `Pod ${pod}, UID ${uid}, as this node knows it at ${shortTime(nowWallMs, nowWallMs)} UTC:`,
+    "",
+    ...wrapped(sentence, COLUMNS),
+    "",
+    ...timeline.flatMap((line) => timelineText(line, nowWallMs)),
+  ];
+  if (earlier.length > 0) lines.push("", "Before that, pods of the same name:");
+  for (const { uid: old, fromWallMs, toWallMs, sentence: said } of earlier) {
+    const when = `${shortTime(fromWallMs, nowWallMs)} to ${shortTime(toWallMs, nowWallMs)}`;
+    lines.push(...hanging(`${GAP}${old}, ${when}: `, said));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function timelineText({ wallMs, what, durationMs, times, lastWallMs }: TimelineLine, now: number): readonly string[] {
+  const took = durationMs === undefined ? "" : `, ${shortDuration(durationMs)}`;
+  const often = times === 1 ? "" : ` (${times} times, last at ${shortTime(lastWallMs, now)})`;
+  return hanging(`${shortTime(wallMs, now)}${GAP}`, `${what}${took}${often}`);
+}
+
+function hanging(head: string, text: string): readonly string[] {
+  const indent = Math.min(head.length, COLUMNS / 3);
+  const [first = "", ...rest] = wrapped(`${head}${text}`, COLUMNS, indent);
+  return [first, ...rest];
+}
+
+/** Breaks at spaces where there are some; each line but the first is indented. */
+function wrapped(text: string, columns: number, indent = 0): readonly string[] {
+  const lines: string[] = [];
+  let left = text.replaceAll(/\s*\n\s*/g, " ");
+  while (left.length > columns) {
+    const at = left.lastIndexOf(" ", columns);
+    const end = at > indent + 1 ? at : columns;
+    lines.push(left.slice(0, end));
+    left = " ".repeat(indent) + left.slice(end).trimStart();
+  }
+  return [...lines, left];
+}
+
+export function explanationJson(explanation: Explanation): string {
+  const { pod, uid, sentence, timeline, earlier } = explanation;
+  const at = (wallMs: number) => new Date(wallMs).toISOString();
+  const shown = {
+    pod,
+    uid,
+    sentence,
+    timeline: timeline.map(({ wallMs, what, durationMs, times, lastWallMs }) => ({
+      at: at(wallMs),
+      what,
+      durationMs,
+      times,
+      lastAt: at(lastWallMs),
+    })),
+    earlier: earlier.map(({ uid: old, fromWallMs, toWallMs, sentence: said }) => ({
+      uid: old,
+      from: at(fromWallMs),
+      to: at(toWallMs),
+      sentence: said,
+    })),
+  };
+  return `${JSON.stringify(shown, null, 2)}\n`;
+}

@@ -1,0 +1,39 @@
+/** PEM: bytes between lines that say what they are. What stands between blocks is not looked at. */
+import { base64Bytes, encodeBase64 } from "../../base/base64.ts";
+
+export interface PemBlock {
+  /** "CERTIFICATE", "EC PRIVATE KEY", ... */
+  readonly label: string;
+  readonly bytes: Uint8Array;
+}
+
+const BLOCK = /^-----BEGIN (?<label>[A-Z0-9 ]+)-----\s*$(?<body>[^-]*)^-----END \k<label>-----\s*$/gm;
+
+/** In their order. A block that is no base64 is left out, as it says nothing. */
+export function pemBlocks(text: string): readonly PemBlock[] {
+  return [...text.matchAll(BLOCK)].flatMap(({ groups: { label = "", body = "" } = {} }) => {
+    const bytes = base64Bytes(body.replaceAll(/[ \t]/g, ""));
+    return bytes === undefined || bytes.length === 0 ? [] : [{ label, bytes }];
+  });
+}
+
+export function pemText({ label, bytes }: PemBlock): string {
+  const lines = encodeBase64(bytes).match(/.{1,64}/g) ?? [];
+  return [`-----BEGIN ${label}-----`, ...lines, `-----END ${label}-----`, ""].join("\n");
+}
+
+export const CERTIFICATE_LABEL = "CERTIFICATE";
+const KEY_LABELS: readonly string[] = ["EC PRIVATE KEY", "RSA PRIVATE KEY", "PRIVATE KEY"];
+
+/** The certificates of a text, without what else is in it. */
+export const certificatesPem = (text: string): string =>
+  pemBlocks(text)
+    .filter(({ label }) => label === CERTIFICATE_LABEL)
+    .map(pemText)
+    .join("");
+
+/** The first private key of a text; undefined where there is none. */
+export function keyPemOf(text: string): string | undefined {
+  const block = pemBlocks(text).find(({ label }) => KEY_LABELS.includes(label));
+  return block === undefined ? undefined : pemText(block);
+}

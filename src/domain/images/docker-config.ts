@@ -1,0 +1,63 @@
+/**
+ * Registry logins as files and Secrets hold them: `{"auths": {place: login}}` of config.json, and the bare map of the older .dockercfg. Read
+ * as Go reads JSON: names in any case, null for nothing, one bad login spoils all of it.
+ */
+import { decodeBase64 } from "../../base/base64.ts";
+import { utf8Text } from "../../base/utf8.ts";
+
+export interface Login {
+  readonly username: string;
+  readonly password: string;
+}
+
+/** What somebody wrote where the login is for, and the login. */
+export type Logins = readonly (readonly [place: string, login: Login])[];
+
+export type ParsedLogins =
+  | { readonly kind: "logins"; readonly logins: Logins }
+  | { readonly kind: "invalid"; readonly why: string };
+
+export type DockerConfigForm = "config.json" | ".dockercfg";
+
+class Fault extends Error {}
+
+export function parseDockerConfig(text: string, form: DockerConfigForm): ParsedLogins {
+  try {
+    const whole = objectIn(JSON.parse(text));
+    const auths = form === "config.json" ? objectIn(valueIn(whole, "auths")) : whole;
+    return { kind: "logins", logins: Object.entries(auths).map(([place, entry]) => [place, loginOf(entry)] as const) };
+  } catch (error) {
+    if (error instanceof Fault) return { kind: "invalid", why: error.message };
+    // Of the parser, whose message could quote a password.
+    return { kind: "invalid", why: UNREADABLE };
+  }
+}
+
+const UNREADABLE = "error occurred while trying to unmarshal json";
+
+function loginOf(entry: unknown): Login {
+  const fields = objectIn(entry);
+  const auth = textIn(fields, "auth");
+  if (auth === "") return { username: textIn(fields, "username"), password: textIn(fields, "password") };
+  const decoded = decodeBase64(auth, auth.trim().endsWith("=") ? "padded" : "bare");
+  if (decoded.kind === "invalid") throw new Fault(decoded.message);
+  const pair = utf8Text(decoded.bytes) ?? "";
+  const at = pair.indexOf(":");
+  if (at < 0) throw new Fault("unable to parse auth field, must be formatted as base64(username:password)");
+  return { username: pair.slice(0, at), password: pair.slice(at + 1) };
+}
+
+function objectIn(value: unknown): Readonly<Record<string, unknown>> {
+  if (value === null || value === undefined) return {};
+  if (typeof value !== "object" || Array.isArray(value)) throw new Fault(UNREADABLE);
+  return value as Readonly<Record<string, unknown>>;
+}
+
+const valueIn = (object: Readonly<Record<string, unknown>>, name: string): unknown =>
+  Object.entries(object).findLast(([key]) => key.toLowerCase() === name)?.[1];
+
+function textIn(object: Readonly<Record<string, unknown>>, name: string): string {
+  const value = valueIn(object, name) ?? "";
+  if (typeof value !== "string") throw new Fault(UNREADABLE);
+  return value;
+}

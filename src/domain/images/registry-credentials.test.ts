@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { goldenLines } from "../../../test/support/golden.ts";
+import type { Secret } from "../../api/gen/core-v1.ts";
+import { type Logins, parseDockerConfig } from "./docker-config.ts";
+import { credentialsFor, loginsOfSecret } from "./registry-credentials.ts";
+import { normalPlace, placeMatches } from "./registry-place.ts";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const logins = (...places: readonly string[]): Logins =>
+  places.map((place, index) => [place, { username: `${place}#${index}`, password: "p" }]);
+const found = (repository: string, ofPod: readonly Logins[], ofNode: readonly Logins[] = []) =>
+  credentialsFor(repository, { ofPod, ofNode }).map(({ username }) => username);
+
+interface Recorded {
+  readonly place: string;
+  readonly key: string | null;
+  readonly matches: readonly string[] | null;
+}
+
+const REPOSITORIES = [
+  "docker.io/library/busybox",
+  "gcr.io/team/app",
+  "gcr.io/teamwork/x",
+  "reg.io:5000/team/app",
+  "a.reg.io/team/app",
+  "reg.gcr.io/x",
+  "localhost/x",
+  "[::1]:5000/x",
+  "aXbY.io/x",
+  "reg:80/a",
+];
+
+test("[9.5] places are understood and matched as the Go kubelet does it", () => {
+  for (const { place, key, matches } of goldenLines("registry-places.jsonl") as readonly Recorded[]) {
+    const normal = normalPlace(place);
+    assert.equal(normal ?? null, key, place);
+    const hits = REPOSITORIES.filter((repository) => normal !== undefined && placeMatches(normal, repository));
+    assert.deepEqual(hits, matches ?? [], place);
+  }
+});
+
+test("[9.5] all that match are tried: the pod's before the node's, the longer place before the shorter, else in order", () => {
+  const first = logins("gcr.io", "gcr.io/team/app", "other.io");
+  const second = logins("gcr.io", "*.io");
+  const node = logins("https://gcr.io/team", "gcr.io");
+  assert.deepEqual(found("gcr.io/team/app", [first, second], [node]), [
+    "gcr.io/team/app#1",
+    "gcr.io#0",
+    "gcr.io#0",
+    "*.io#1",
+    "https://gcr.io/team#0",
+    "gcr.io#1",
+  ]);
+  assert.deepEqual(found("quay.io/x", [logins("gcr.io")], [logins("docker.io")]), []);
+});
+
+test("[9.5] the default registry has an older name, which counts where nothing else fits", () => {
+  const hub = logins("https://index.docker.io/v1/");
+  assert.deepEqual(found("docker.io/library/busybox", [hub]), ["https://index.docker.io/v1/#0"]);
+  assert.deepEqual(found("docker.io/library/busybox", [[...hub, ...logins("docker.io")]]), ["docker.io#0"]);
+  assert.deepEqual(found("gcr.io/x", [hub]), []);
+});
+
+test("[9.5] a login is a name and a password, or both in one word; one that is neither spoils the file", () => {
+  const parse = (auths: unknown) => parseDockerConfig(JSON.stringify({ auths }), "config.json");
+  const read = (entry: unknown) => {
+    const parsed = parse({ h: entry });
+    return parsed.kind === "logins"
+      ? parsed.logins.map(([, { username, password }]) => [username, password])
+      : parsed.why;
+  };
+  assert.deepEqual(read({ username: "u", password: "p" }), [["u", "p"]]);
+  assert.deepEqual(read({ username: "x", password: "y", auth: base64("u:p:q") }), [["u", "p:q"]]);
+  assert.deepEqual(read({ auth: base64("user:pass").replace(/=+$/, "") }), [["user", "pass"]]);
+  assert.deepEqual(read({ Auth: base64("ü:p") }), [["ü", "p"]]);
+  assert.deepEqual([read({}), read(null)], [[["", ""]], [["", ""]]]);
+  assert.equal(
+    read({ auth: base64("nocolon") }),
+    "unable to parse auth field, must be formatted as base64(username:password)",
+  );
+  assert.equal(read({ auth: "%%%" }), "illegal base64 data at input byte 0");
+  for (const wrong of [{ username: 1 }, [], "text"])
+    assert.equal(read(wrong), "error occurred while trying to unmarshal json");
+  assert.deepEqual(parse(null), { kind: "logins", logins: [] });
+  assert.deepEqual(parseDockerConfig("{}", "config.json"), { kind: "logins", logins: [] });
+  assert.equal(parseDockerConfig("{", "config.json").kind, "invalid");
+});
+
+test("[9.5] both types of Secret are read, others and empty ones pass without a word", () => {
+  const login = { h: { username: "u", password: "p" } };
+  const secret = (type: string, key: string, content: unknown): Secret => ({
+    type,
+    data: { [key]: base64(JSON.stringify(content)) },
+  });
+  const wanted = { kind: "logins", logins: [["h", { username: "u", password: "p" }]] };
+  assert.deepEqual(
+    loginsOfSecret(secret("kubernetes.io/dockerconfigjson", ".dockerconfigjson", { auths: login })),
+    wanted,
+  );
+  assert.deepEqual(loginsOfSecret(secret("kubernetes.io/dockercfg", ".dockercfg", login)), wanted);
+  const nothing = { kind: "logins", logins: [] };
+  assert.deepEqual(loginsOfSecret(secret("Opaque", ".dockerconfigjson", { auths: login })), nothing);
+  assert.deepEqual(loginsOfSecret(secret("kubernetes.io/dockerconfigjson", "other", { auths: login })), nothing);
+  assert.deepEqual(loginsOfSecret({ type: "kubernetes.io/dockercfg", data: { ".dockercfg": "" } }), nothing);
+  assert.deepEqual(loginsOfSecret({ type: "kubernetes.io/dockercfg" }), nothing);
+});
+
+test("a place named __proto__ is a place, and no text makes it stumble", () => {
+  const parsed = parseDockerConfig('{"auths":{"__proto__":{"username":"u"}}}', "config.json");
+  assert.deepEqual(parsed, { kind: "logins", logins: [["__proto__", { username: "u", password: "" }]] });
+  fc.assert(
+    fc.property(fc.oneof(fc.json(), fc.string()), fc.string(), (text, place) => {
+      for (const form of ["config.json", ".dockercfg"] as const) parseDockerConfig(text, form);
+      credentialsFor("docker.io/library/x", { ofPod: [logins(place)], ofNode: [] });
+    }),
+  );
+});

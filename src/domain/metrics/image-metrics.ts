@@ -1,0 +1,49 @@
+/** Pulls of images, and images that are mounted as volumes. */
+import type { Registry } from "../../base/metrics/registry.ts";
+
+export type ImageMetrics = ReturnType<typeof imageMetrics>;
+
+export const imageMetrics = (registry: Registry) => ({
+  pulls: registry.histogram({
+    name: "kubelet_image_pull_duration_seconds",
+    help: "How long images took to be pulled, by their size.",
+    labels: ["image_size_in_bytes"],
+    buckets: [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600],
+  }),
+  volumesRequested: registry.counter({
+    name: "kubelet_image_volume_requested_total",
+    help: "Images that were asked for as volumes.",
+    labels: [],
+  }),
+  volumesMounted: registry.counter({
+    name: "kubelet_image_volume_mounted_succeed_total",
+    help: "Images that a container got as a volume.",
+    labels: [],
+  }),
+  volumeErrors: registry.counter({
+    name: "kubelet_image_volume_mounted_errors_total",
+    help: "Images that could not be had as a volume.",
+    labels: [],
+  }),
+});
+
+const MIB = 1024 ** 2;
+const GIB = 1024 ** 3;
+
+const SIZES: readonly (readonly [above: number, label: string])[] = [
+  [100 * GIB, "GT100GB"],
+  [60 * GIB, "60GB-100GB"],
+  [40 * GIB, "40GB-60GB"],
+  [30 * GIB, "30GB-40GB"],
+  [20 * GIB, "20GB-30GB"],
+  [10 * GIB, "10GB-20GB"],
+  [5 * GIB, "5GB-10GB"],
+  [1 * GIB, "1GB-5GB"],
+  [500 * MIB, "500MB-1GB"],
+  [100 * MIB, "100MB-500MB"],
+  [10 * MIB, "10MB-100MB"],
+  [0, "0-10MB"],
+];
+
+/** How big an image is, roughly: a label of few values. */
+export const imageSizeLabel = (bytes: number): string => SIZES.find(([above]) => bytes > above)?.[1] ?? "N/A";

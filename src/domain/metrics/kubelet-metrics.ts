@@ -1,0 +1,38 @@
+/** Everything that is counted of this kubelet while it works, in one registry, and of its probes in another. What is only read when somebody asks is added in `app/compose-metrics.ts`. */
+import { Registry } from "../../base/metrics/registry.ts";
+import { apiMetrics } from "./api-metrics.ts";
+import { imageMetrics } from "./image-metrics.ts";
+import { nodeMetrics } from "./node-metrics.ts";
+import { podMetrics } from "./pod-metrics.ts";
+import { probeMetrics } from "./probe-metrics.ts";
+import { queueMetrics } from "./queue-metrics.ts";
+import { resizeMetrics } from "./resize-metrics.ts";
+import { plegMetrics, runtimeMetrics } from "./runtime-metrics.ts";
+import { serverMetrics } from "./server-metrics.ts";
+import { streamMetrics } from "./stream-metrics.ts";
+import { volumeMetrics } from "./volume-metrics.ts";
+
+export type KubeletMetrics = ReturnType<typeof kubeletMetrics>;
+
+/** `nowMs`: the monotonic clock. */
+export function kubeletMetrics(nowMs: () => number) {
+  const registry = new Registry();
+  const probeRegistry = new Registry();
+  return {
+    registry,
+    pods: podMetrics(registry),
+    resizes: resizeMetrics(registry),
+    runtime: runtimeMetrics(registry),
+    pleg: plegMetrics(registry),
+    images: imageMetrics(registry),
+    volumes: volumeMetrics(registry),
+    node: nodeMetrics(registry),
+    api: apiMetrics(registry),
+    server: serverMetrics(registry),
+    streams: streamMetrics(registry),
+    queue: queueMetrics(registry, nowMs),
+    /** Told at a place of their own. */
+    probeRegistry,
+    probes: probeMetrics(probeRegistry),
+  };
+}

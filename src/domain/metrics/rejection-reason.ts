@@ -1,0 +1,29 @@
+/** Why a pod was not taken, as a label: reasons are texts that others may choose, so only those that are known stand by themselves. */
+const KNOWN: ReadonlySet<string> = new Set([
+  "AppArmor",
+  "Evicted",
+  "InitContainerRestartPolicyForbidden",
+  "InvalidNodeInfo",
+  "NodeShutdown",
+  "OutOfcpu",
+  "OutOfephemeral-storage",
+  "OutOfmemory",
+  "OutOfpods",
+  "PodFeatureUnsupported",
+  "PodLevelResourcesNotSupported",
+  "PodOSNotSupported",
+  "PodOSSelectorNodeLabelDoesNotMatch",
+  "SupplementalGroupsPolicyNotSupported",
+  "SysctlForbidden",
+  "TopologyAffinityError",
+  "UnexpectedAdmissionError",
+  "UnexpectedPredicateFailureType",
+  "UnknownReason",
+  "VolumeAttachmentLimitExceeded",
+  "node(s) had taints that the pod didn't tolerate",
+]);
+
+export function rejectionLabel(reason: string): string {
+  if (KNOWN.has(reason)) return reason;
+  return reason.startsWith("OutOf") ? "OutOfExtendedResources" : "Other";
+}

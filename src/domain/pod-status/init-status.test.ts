@@ -1,0 +1,175 @@
+/** What is told of a pod that is set up by init containers, has sidecars, or is looked into. */
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { container, instance, NOW_MS, pod, sandbox, view } from "../../../test/support/pods.ts";
+import type { PodSpec, PodStatus } from "../../api/gen/core-v1.ts";
+import type { PodContainer } from "../pod/runtime-view.ts";
+import { type PodStatusInputs, podStatus } from "./pod-status.ts";
+
+const ready = ({ state }: PodContainer) => ({ ready: state === "running", started: state === "running" });
+
+function told(
+  spec: Partial<PodSpec>,
+  containers: readonly PodContainer[],
+  more: Partial<PodStatusInputs> = {},
+): PodStatus {
+  return podStatus({
+    pod: pod(spec),
+    view: view([sandbox()], containers),
+    lifecycle: { kind: "running" },
+    previous: { phase: "Pending" },
+    runtimeName: "containerd",
+    waiting: new Map(),
+    messages: new Map(),
+    recursiveReadOnly: true,
+    ready,
+    qosClass: "BestEffort",
+    hostIps: [],
+    firstSeenWallMs: NOW_MS,
+    wallMs: NOW_MS,
+    isStatic: false,
+    ...more,
+  });
+}
+
+const condition = ({ conditions }: PodStatus, type: string) => {
+  const { status, reason, message } = conditions?.find((candidate) => candidate.type === type) ?? {};
+  return [status, reason, message].filter((text) => text !== undefined).join(" ");
+};
+const sidecar = container("proxy", { restartPolicy: "Always" });
+const init = { initContainers: [container("one"), container("two")] };
+const runs = (name: string) => instance(name, "running");
+const ended = (name: string, exitCode = 0) => instance(name, "exited", { exitCode });
+const terminated = { kind: "terminated", why: { kind: "completed" } } as const;
+
+void suite("phase", () => {
+  const never = { ...init, restartPolicy: "Never" };
+  const rows: readonly (readonly [string, string, Partial<PodSpec>, readonly PodContainer[]])[] = [
+    ["[11.1] it sets up", "Pending", init, [runs("one")]],
+    ["[11.1] it has set up, and nothing runs yet", "Pending", init, [ended("one"), ended("two")]],
+    ["[11.1] it runs", "Running", init, [ended("one"), ended("two"), runs("app")]],
+    ["[11.1] setting up failed and is tried again", "Pending", init, [ended("one", 1)]],
+    ["[11.1] a sidecar runs, the others do not yet", "Pending", { initContainers: [sidecar] }, [runs("proxy")]],
+    [
+      "[11.1] a sidecar comes again beside a container that runs",
+      "Running",
+      { initContainers: [sidecar] },
+      [ended("proxy", 1), runs("app")],
+    ],
+    [
+      "[11.1] a regular container is between two runs beside its sidecar",
+      "Running",
+      { initContainers: [sidecar] },
+      [runs("proxy"), ended("app", 1)],
+    ],
+    ["[11.1] failed for good, but the worker has not made sure of it", "Pending", never, [ended("one", 1)]],
+  ];
+  for (const [name, want, spec, containers] of rows) test(name, () => assert.equal(told(spec, containers).phase, want));
+
+  test("[7.7][11.1] under Never a failed init container fails the pod", () => {
+    assert.equal(told(never, [ended("one", 1)], { lifecycle: terminated }).phase, "Failed");
+  });
+
+  test("[7.8][11.1] sidecars are not asked whether the pod succeeded", () => {
+    const meshed = { initContainers: [sidecar], restartPolicy: "Never" };
+    assert.equal(told(meshed, [ended("proxy", 137), ended("app")], { lifecycle: terminated }).phase, "Succeeded");
+    assert.equal(told(meshed, [ended("proxy"), ended("app", 1)], { lifecycle: terminated }).phase, "Failed");
+  });
+
+  test("[7.11] a container that its own rule brings again is not over", () => {
+    const rule = { action: "Restart", exitCodes: { operator: "In", values: [42] } };
+    const ruled = container("app", { restartPolicy: "Never", restartPolicyRules: [rule] });
+    assert.equal(told({ containers: [ruled], restartPolicy: "Never" }, [ended("app", 42)]).phase, "Running");
+  });
+});
+
+void suite("conditions", () => {
+  test("[11.5] Initialized names those that are not", () => {
+    assert.equal(
+      condition(told(init, [ended("one"), runs("two")]), "Initialized"),
+      "False ContainersNotInitialized containers with incomplete status: [two]",
+    );
+    assert.equal(
+      condition(told(init, []), "Initialized"),
+      "False ContainersNotInitialized containers with incomplete status: [one two]",
+    );
+    assert.equal(condition(told(init, [ended("one"), ended("two")]), "Initialized"), "True");
+  });
+
+  test("[11.5] once it was, it stays so", () => {
+    const previous = { phase: "Running", conditions: [{ type: "Initialized", status: "True" }] };
+    assert.equal(condition(told(init, [runs("one")], { previous }), "Initialized"), "True");
+    assert.equal(condition(told({ initContainers: [sidecar] }, [ended("proxy"), runs("app")]), "Initialized"), "True");
+  });
+
+  test("[7.8][11.5] a sidecar that is not ready makes the pod not ready; other init containers are not asked", () => {
+    const spec = { initContainers: [sidecar, container("one")] };
+    assert.equal(
+      condition(told(spec, [ended("proxy", 1), ended("one"), runs("app")]), "ContainersReady"),
+      "False ContainersNotReady containers with unready status: [proxy]",
+    );
+    assert.equal(condition(told(spec, [runs("proxy"), ended("one"), runs("app")]), "ContainersReady"), "True");
+  });
+});
+
+void suite("statuses", () => {
+  const states = (status: PodStatus) =>
+    [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(
+      ({ name, ready: isReady, started, state }) => {
+        const { waiting, running, terminated: over } = state ?? {};
+        const word = running === undefined ? (waiting?.reason ?? over?.reason) : "running";
+        return `${name} ${word}${isReady ? " ready" : ""}${started === true ? " started" : ""}`;
+      },
+    );
+
+  test("[7.18] what waits for the setting up says so, in the order of the spec", () => {
+    assert.deepEqual(states(told(init, [runs("one")])), [
+      "one running started",
+      "two PodInitializing",
+      "app PodInitializing",
+    ]);
+    assert.deepEqual(states(told(init, [ended("one"), ended("two"), runs("app")])), [
+      "one Completed ready",
+      "two Completed ready",
+      "app running ready started",
+    ]);
+  });
+
+  test("[7.7] an init container that the runtime has forgotten has ended well once the others were made", () => {
+    const [one] = told(init, [runs("app")]).initContainerStatuses ?? [];
+    assert.deepEqual(
+      [one?.state?.terminated?.reason, one?.state?.terminated?.exitCode, one?.ready],
+      ["Completed", 0, true],
+    );
+  });
+
+  test("[7.18] a failed init container shows what it waits for", () => {
+    const waiting = new Map([["one", { reason: "CrashLoopBackOff", message: "back-off" }]]);
+    const [one] = told(init, [ended("one", 3)], { waiting }).initContainerStatuses ?? [];
+    assert.deepEqual([one?.state?.waiting?.reason, one?.lastState?.terminated?.exitCode], ["CrashLoopBackOff", 3]);
+  });
+
+  test("[7.19] what was never reached has not failed; what was begun and not seen to end has", () => {
+    const previous = { phase: "Pending", initContainerStatuses: [] };
+    const status = told(init, [ended("one", 1)], { previous, lifecycle: terminated });
+    assert.deepEqual(states(status), ["one Error", "two PodInitializing", "app PodInitializing"]);
+    assert.deepEqual(states(told(init, [runs("one")], { previous, lifecycle: terminated })), [
+      "one ContainerStatusUnknown",
+      "two PodInitializing",
+      "app PodInitializing",
+    ]);
+  });
+
+  test("[7.20][11.10] ephemeral containers have a list of their own, by name, and are never ready", () => {
+    const spec = { ephemeralContainers: [{ name: "z" }, { name: "a" }] };
+    const status = told(spec, [runs("app"), runs("z")]);
+    assert.deepEqual(
+      status.ephemeralContainerStatuses?.map(({ name, ready: isReady, started }) => [name, isReady, started]),
+      [
+        ["a", false, undefined],
+        ["z", false, undefined],
+      ],
+    );
+    assert.equal(condition(status, "Ready"), "True");
+  });
+});

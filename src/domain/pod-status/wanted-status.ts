@@ -1,0 +1,77 @@
+/** The status of a pod that this node was given, whether it took it or not: what is published, and what the node says when it is asked. */
+import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
+import type { OwnNode } from "../node/own-node.ts";
+import type { AdmittedPod } from "../pod/admitted-pod.ts";
+import type { EndNews } from "../pod/ending.ts";
+import { containerNamed } from "../pod/every-container.ts";
+import type { PodOutcome } from "../pod/pod-outcome.ts";
+import { containerNameOf, type PodContainer, type PodRuntimeView } from "../pod/runtime-view.ts";
+import { FIRST_VERDICTS, type ProbeVerdicts, publishedVerdicts, readyByProbes } from "../probes/verdicts.ts";
+import { hostAddresses } from "./addresses.ts";
+import { deferredStatus, podStatus, rejectedStatus } from "./pod-status.ts";
+
+export interface StatusFacts {
+  readonly qosClass: string;
+  readonly runtimeName: string;
+  /** Of the handler that runs it. */
+  readonly recursiveReadOnly: (handler: string) => boolean;
+  readonly stopSignals: boolean;
+  readonly hostIps: readonly string[];
+  readonly wallMs: number;
+  /** On what its end hangs, if it does; undefined: nothing new is known of it. */
+  readonly blockedEnd: EndNews | undefined;
+  /** What the probes say of a container, by its id; undefined: nothing yet. */
+  readonly verdictsOf: (id: string) => ProbeVerdicts | undefined;
+}
+
+export function wantedStatus(
+  { pod, verdict, firstSeenWallMs, isStatic, resize: wanted }: AdmittedPod,
+  { view, lifecycle, waiting, messages, postStartDue, resets, resize, actuated, group, resuming }: PodOutcome,
+  previous: PodStatus,
+  facts: StatusFacts,
+): PodStatus {
+  if (verdict.kind === "rejected") {
+    return rejectedStatus(pod, previous, verdict.rejection, { qosClass: facts.qosClass, firstSeenWallMs });
+  }
+  if (verdict.kind === "deferred" && lifecycle.kind === "running") {
+    return deferredStatus(pod, previous, verdict.deferral, { qosClass: facts.qosClass, firstSeenWallMs });
+  }
+  return podStatus({
+    pod,
+    view: postStartDue.size === 0 ? view : withoutIds(view, postStartDue),
+    hidden: view.containers.filter(({ id }) => postStartDue.has(id)),
+    lifecycle,
+    waiting,
+    resets,
+    messages,
+    previous,
+    ...facts,
+    recursiveReadOnly: facts.recursiveReadOnly(view.sandboxes[0]?.runtimeHandler ?? ""),
+    ready: (instance) => readyOf(instance, pod, previous, facts),
+    firstSeenWallMs,
+    isStatic,
+    pendingResize: wanted?.pending,
+    resize,
+    group,
+    ...(actuated !== undefined && { actuated: actuated.containers }),
+    ...(resuming !== undefined && lifecycle.kind === "running" && { resuming }),
+  });
+}
+
+const withoutIds = (view: PodRuntimeView, ids: ReadonlySet<string>): PodRuntimeView => ({
+  ...view,
+  containers: view.containers.filter(({ id }) => !ids.has(id)),
+});
+
+export const hostIpsOf = (own: OwnNode): readonly string[] =>
+  own.kind === "present" ? hostAddresses(own.node.status?.addresses ?? []) : [];
+
+/** Until its probes are heard of, a container is what was last published of it: a new agent takes nobody's readiness away. */
+function readyOf(instance: PodContainer, { spec }: Pod, previous: PodStatus, { verdictsOf }: StatusFacts) {
+  const name = containerNameOf(instance);
+  const isIt = (candidate: { readonly name: string }) => candidate.name === name;
+  const container = containerNamed(spec, name)?.container ?? { name };
+  const published = [...(previous.initContainerStatuses ?? []), ...(previous.containerStatuses ?? [])].find(isIt);
+  const verdicts = verdictsOf(instance.id) ?? publishedVerdicts(instance.id, published) ?? FIRST_VERDICTS;
+  return readyByProbes(container, instance, verdicts);
+}

@@ -1,0 +1,191 @@
+/** What is next for one container of a pod whose sandbox will do. */
+import { failedProbe } from "../probes/verdicts.ts";
+import { mustRestart } from "../resize/actuation.ts";
+import { containerHash } from "./container-hash.ts";
+import { type ContainerStop, type StopReason, stop } from "./container-stops.ts";
+import { CONTAINER_HASH } from "./cri-keys.ts";
+import { type RoledContainer, regularContainers } from "./every-container.ts";
+import type { PodSnapshot } from "./pod-snapshot.ts";
+import { backoffLeftMs, type ExitTime } from "./restart-backoff.ts";
+import { KILLED_EXIT_CODE, type LastRun, runsOnce, shouldRun } from "./restart-policy.ts";
+import {
+  containerNameOf,
+  instancesOf,
+  mayRun,
+  newestOf,
+  type PodContainer,
+  type PodRuntimeView,
+  restartCountOf,
+} from "./runtime-view.ts";
+
+export type ContainerAction =
+  /** Pulls the image if need be, creates and starts. */
+  | {
+      readonly kind: "startContainer";
+      readonly name: string;
+      readonly restartCount: number;
+      readonly after: ExitTime | undefined;
+    }
+  /** Created by a call whose reply was lost. */
+  | { readonly kind: "startCreated"; readonly name: string; readonly id: string }
+  /** It runs, and what is to be done upon its start was not seen to its end. */
+  | { readonly kind: "postStart"; readonly name: string; readonly id: string };
+
+export interface RestartWait {
+  readonly leftMs: number;
+  readonly delayMs: number;
+  readonly dueWallMs: number;
+  /** Which restart it is that waits, and after what. */
+  readonly restartCount: number;
+  readonly exitCode: number;
+}
+
+export interface ContainerStep {
+  readonly stops: readonly ContainerStop[];
+  readonly next:
+    | { readonly kind: "keep"; readonly running: PodContainer }
+    /** It has ended for good; undefined: it is not known how, or will never run. */
+    | { readonly kind: "done"; readonly last: LastRun | undefined }
+    | { readonly kind: "act"; readonly action: ContainerAction }
+    | { readonly kind: "wait"; readonly wait: RestartWait };
+}
+
+export function decideContainer(snapshot: PodSnapshot, roled: RoledContainer, sandboxId: string): ContainerStep {
+  const { view, pod } = snapshot;
+  const { name } = roled.container;
+  const [newest, ...older] = instancesOf(view, name);
+  const superseded = older.filter(mayRun).map((old) => stop(old, { kind: "superseded" }));
+  if (newest !== undefined && mayRun(newest)) {
+    const reason = reasonToStop(newest, roled, sandboxId, snapshot);
+    // What takes its place is decided when it is known to have ended.
+    if (reason !== undefined) return { stops: [...superseded, stop(newest, reason)], next: kept(newest) };
+    const isDue = snapshot.postStartDue.has(newest.id);
+    return { stops: superseded, next: isDue ? act({ kind: "postStart", name, id: newest.id }) : kept(newest) };
+  }
+  if (newest?.state === "created" && newest.sandboxId === sandboxId && hashMatches(roled, newest)) {
+    return { stops: superseded, next: act({ kind: "startCreated", name, id: newest.id }) };
+  }
+  const last = lastRun(snapshot, roled, sandboxId);
+  const isResized = newest !== undefined && awaitsRestart(snapshot, newest);
+  const runsAgain = shouldRun(pod, roled, last) || comesAgain(snapshot, roled, newest);
+  if (!runsAgain) {
+    return { stops: superseded, next: { kind: "done", last } };
+  }
+  // An end that we made is none of its own: it costs no wait.
+  const exit = isResized ? undefined : exitTime(snapshot, newest);
+  const entry = snapshot.backoffs.get(name);
+  const leftMs = exit === undefined ? 0 : backoffLeftMs(entry, exit);
+  const restartCount = nextRestartCount(snapshot, name, newest);
+  if (leftMs > 0) {
+    const [delayMs, dueWallMs] = [entry?.delayMs ?? 0, snapshot.wallMs + leftMs];
+    const wait = { leftMs, delayMs, dueWallMs, restartCount, exitCode: last?.exitCode ?? 0 };
+    return { stops: superseded, next: { kind: "wait", wait } };
+  }
+  return { stops: superseded, next: act({ kind: "startContainer", name, restartCount, after: exit }) };
+}
+
+const kept = (running: PodContainer) => ({ kind: "keep", running }) as const;
+const act = (action: ContainerAction) => ({ kind: "act", action }) as const;
+
+/** An ended container of another image is no run of this one. What sets up has done so, whatever is asked of it later. */
+const definitionChanged = (newest: PodContainer | undefined, roled: RoledContainer) =>
+  newest?.state === "exited" && roled.role === "regular" && !hashMatches(roled, newest);
+
+interface EndFacts extends Pick<PodSnapshot, "pod" | "restartsForResize"> {
+  readonly verdicts: Pick<PodSnapshot["verdicts"], "get">;
+}
+
+/** Whether its end was of our making, so that it runs again whatever its policy makes of that end. */
+const comesAgain = (facts: EndFacts, roled: RoledContainer, newest: PodContainer | undefined): boolean =>
+  newest !== undefined &&
+  (awaitsRestart(facts, newest) || wasKilled(facts, roled, newest) || definitionChanged(newest, roled));
+
+/** Ids of those that have ended by our hand and start again in a moment, where their end alone would say that they do not. */
+export const resumingIds = (facts: EndFacts, view: PodRuntimeView): ReadonlySet<string> =>
+  new Set(
+    regularContainers(facts.pod.spec).flatMap((roled) => {
+      const newest = newestOf(view, roled.container.name);
+      if (newest?.state !== "exited" || shouldRun(facts.pod, roled, newest)) return [];
+      return comesAgain(facts, roled, newest) ? [newest.id] : [];
+    }),
+  );
+
+/** It was stopped only to start again, whatever its end looks like. */
+export const awaitsRestart = (
+  { restartsForResize }: Pick<EndFacts, "restartsForResize">,
+  instance: PodContainer,
+): boolean => instance.state === "exited" && restartsForResize.get(containerNameOf(instance)) === instance.id;
+
+/** One that was killed for a probe has failed, however well it took its end. */
+const wasKilled = (
+  { pod, verdicts }: Pick<EndFacts, "pod" | "verdicts">,
+  { role, container }: RoledContainer,
+  newest: PodContainer | undefined,
+): boolean =>
+  role === "regular" &&
+  newest?.state === "exited" &&
+  runsOnce(pod, container) &&
+  failedProbe(verdicts.get(newest.id)) !== undefined;
+
+function reasonToStop(
+  running: PodContainer,
+  roled: RoledContainer,
+  sandboxId: string,
+  { pod, verdicts, actuated }: PodSnapshot,
+): StopReason | undefined {
+  if (running.state === "unknown") return { kind: "stateUnknown" };
+  if (running.sandboxId !== sandboxId) return { kind: "sandboxChanged", flaw: "notReady" };
+  if (roled.role !== "regular" && roled.role !== "sidecar") return undefined;
+  if (!hashMatches(roled, running)) return { kind: "definitionChanged" };
+  const probe = failedProbe(verdicts.get(running.id));
+  if (probe !== undefined) return { kind: "probeFailed", probe };
+  return mustRestart(pod, roled.container, running, actuated) ? { kind: "resized" } : undefined;
+}
+
+/** A mark that cannot be read says nothing: better an old definition than a restart of everything. */
+function hashMatches({ container }: RoledContainer, instance: PodContainer): boolean {
+  const recorded = instance.annotations[CONTAINER_HASH];
+  if (recorded === undefined || !/^[0-9a-f]{1,8}$/.test(recorded)) return true;
+  return recorded === containerHash(container);
+}
+
+/** What sets up a sandbox has done nothing for the next one. */
+export function lastRun(
+  snapshot: PodSnapshot,
+  { role, container }: RoledContainer,
+  sandboxId: string | undefined,
+): LastRun | undefined {
+  const newest = newestOf(snapshot.view, container.name);
+  if (role === "init") return newest?.sandboxId === sandboxId ? newest : undefined;
+  return newest ?? rememberedRun(snapshot, container.name);
+}
+
+/** A run that is known of though the runtime has forgotten it: from the journal, or because it was published. */
+export function rememberedRun({ pod, knownExits }: PodSnapshot, name: string): LastRun | undefined {
+  const known = knownExits.get(name);
+  if (known?.wasReset === true) return undefined;
+  if (known !== undefined) return { state: "exited", exitCode: known.exitCode, reason: known.reason };
+  const { containerStatuses = [], ephemeralContainerStatuses = [] } = pod.status ?? {};
+  const published = [...containerStatuses, ...ephemeralContainerStatuses].find((status) => status.name === name)?.state;
+  if (published?.running === undefined && published?.terminated === undefined) return undefined;
+  const { exitCode = KILLED_EXIT_CODE, reason = "" } = published.terminated ?? {};
+  return { state: "exited", exitCode, reason };
+}
+
+function exitTime(snapshot: PodSnapshot, newest: PodContainer | undefined): ExitTime | undefined {
+  if (newest?.finishedWallNs === undefined) return undefined;
+  const finishedWallMs = Number(newest.finishedWallNs / 1_000_000n);
+  const seen = snapshot.exitSeenMonotonicMs.get(newest.id);
+  const seenAgeMs = seen === undefined ? 0 : snapshot.monotonicMs - seen;
+  return { finishedWallMs, ageMs: Math.max(0, snapshot.wallMs - finishedWallMs, seenAgeMs) };
+}
+
+function nextRestartCount(
+  { restartFloor, knownExits }: PodSnapshot,
+  name: string,
+  newest: PodContainer | undefined,
+): number {
+  const known = knownExits.get(name);
+  const next = newest === undefined ? (known?.restartCount ?? -1) + 1 : restartCountOf(newest) + 1;
+  return Math.max(restartFloor.get(name) ?? 0, next);
+}

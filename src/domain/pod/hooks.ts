@@ -1,0 +1,68 @@
+/** What a container wants done when it has started and before it ends, and what is said of it when that fails. */
+import type { ContainerPort, LifecycleHandler, Pod } from "../../api/gen/core-v1.ts";
+import { goQuote } from "../../base/go-text.ts";
+import { hostAndPort } from "../probes/container-port.ts";
+import type { HttpGet } from "../probes/http-get.ts";
+import type { ContainerStop } from "./container-stops.ts";
+import { CONTAINER_PORTS, PRE_STOP_HANDLER } from "./cri-keys.ts";
+import { containerNamed } from "./every-container.ts";
+import { describePod, type PodName } from "./pod-names.ts";
+import type { PodRuntimeView } from "./runtime-view.ts";
+
+/** From the pod's spec, or, of a pod that no source knows any more, from the mark its container carries. */
+export function preStopOf(
+  pod: Pod | undefined,
+  view: PodRuntimeView | undefined,
+  { id, name }: ContainerStop,
+): LifecycleHandler | undefined {
+  if (pod !== undefined) return containerNamed(pod.spec, name)?.container.lifecycle?.preStop;
+  const mark = view?.containers.find((container) => container.id === id)?.annotations[PRE_STOP_HANDLER];
+  const handler = mark === undefined ? undefined : parsed(mark);
+  return typeof handler === "object" && handler !== null ? handler : undefined;
+}
+
+/** As the mark of a container has them that no source knows any more. */
+export function markedPorts(marks: Readonly<Record<string, string>> | undefined): readonly ContainerPort[] {
+  const text = marks?.[CONTAINER_PORTS];
+  const list = text === undefined ? undefined : parsed(text);
+  return Array.isArray(list) ? (list as readonly ContainerPort[]) : [];
+}
+
+/** Nothing where it cannot be read: the container is stopped without it. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+export interface HookPlace {
+  readonly pod: PodName;
+  readonly container: string;
+}
+
+const placeText = ({ pod, container }: HookPlace): string =>
+  `for Container ${goQuote(container)} in Pod ${goQuote(describePod(pod))} failed - error: `;
+
+export const execHookFailure = (place: HookPlace, command: readonly string[], error: string, output: string): string =>
+  `Exec lifecycle hook ([${command.join(" ")}]) ${placeText(place)}${error}, message: ${goQuote(output)}`;
+
+export const httpHookFailure = (place: HookPlace, path: string, error: string): string =>
+  `HTTP lifecycle hook (${path}) ${placeText(place)}${error}`;
+
+/** Where it is asked again, without TLS and without what only TLS may carry. */
+export const withoutTls = (get: HttpGet): HttpGet => ({
+  ...get,
+  scheme: "http",
+  headers: get.headers.filter(([name]) => name.toLowerCase() !== "authorization"),
+});
+
+export const fallbackText = ({ host, port }: HttpGet): string =>
+  `request to HTTPS lifecycle hook ${hostAndPort(host, port)} got HTTP response, retry with HTTP succeeded`;
+
+export const NO_HANDLER = "Cannot run handler: invalid handler";
+
+export const exitedWith = (command: readonly string[], exitCode: number, stderr: string): string =>
+  `command '${command.join(" ")}' exited with ${exitCode}: ${stderr}`;

@@ -1,0 +1,191 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { container, instance, pod, sandbox, snapshot, view } from "../../../test/support/pods.ts";
+import type { PodSpec } from "../../api/gen/core-v1.ts";
+import { FIRST_VERDICTS } from "../probes/verdicts.ts";
+import { computePodActions, endEverything, type PodAction } from "./pod-actions.ts";
+import type { PodSnapshot } from "./pod-snapshot.ts";
+import type { PodContainer } from "./runtime-view.ts";
+
+const sidecar = (name: string, more = {}) => container(name, { restartPolicy: "Always", ...more });
+const twoAndApp: Partial<PodSpec> = { initContainers: [container("one"), container("two")] };
+const meshed: Partial<PodSpec> = { initContainers: [sidecar("proxy"), container("one")] };
+
+/** The plan in one line: what is started and stopped, or how it stands. */
+function planOf(spec: Partial<PodSpec>, containers: readonly PodContainer[], more: Partial<PodSnapshot> = {}): string {
+  const plan = computePodActions(snapshot({ pod: pod(spec), view: view([sandbox()], containers), ...more }));
+  if (plan.completed) return "completed";
+  const waits = [...plan.backingOff.keys()].map((name) => `wait ${name}`);
+  return [...plan.actions.map(inWords), ...waits].join(", ");
+}
+
+function inWords(action: PodAction): string {
+  switch (action.kind) {
+    case "startContainer":
+      return `start ${action.name}#${action.restartCount}`;
+    case "stopContainers":
+      return `stop ${action.containers.map(({ id, after = [] }) => [id, ...after].join("<")).join("+")}`;
+    case "postStart":
+    case "startCreated":
+      return `${action.kind} ${action.name}`;
+    default:
+      return action.kind;
+  }
+}
+
+const ended = (name: string, exitCode = 0, more = {}) => instance(name, "exited", { exitCode, ...more });
+const runs = (name: string, more = {}) => instance(name, "running", more);
+
+void suite("init containers", () => {
+  const rows: readonly (readonly [string, Partial<PodSpec>, readonly PodContainer[], string])[] = [
+    ["[7.7] the first starts alone", twoAndApp, [], "start one#0"],
+    ["[7.7] while it runs nothing else starts", twoAndApp, [runs("one")], ""],
+    ["[7.7] the next begins when it has ended well", twoAndApp, [ended("one")], "start two#0"],
+    ["[7.7] the others start after the last", twoAndApp, [ended("one"), ended("two")], "start app#0"],
+    ["[7.7] one that the runtime has forgotten is not run again", twoAndApp, [ended("two")], "start app#0"],
+    ["[7.7] nor when the others run", twoAndApp, [runs("app")], ""],
+    ["[7.7] a failed one is tried again", twoAndApp, [ended("one", 1)], "start one#1"],
+    ["[7.7] under Never it ends the pod", { ...twoAndApp, restartPolicy: "Never" }, [ended("one", 1)], "completed"],
+    [
+      "[7.7] killed for want of memory it has failed, whatever it exited with",
+      twoAndApp,
+      [ended("one", 0, { reason: "OOMKilled" })],
+      "start one#1",
+    ],
+    [
+      "[7.3][7.7] what ran in an earlier sandbox has set up nothing in this one",
+      twoAndApp,
+      [ended("one", 0, { sandboxId: "older" }), ended("app", 255, { sandboxId: "older" })],
+      "start one#1",
+    ],
+    [
+      "one that was made by a call whose reply was lost is started",
+      twoAndApp,
+      [instance("one", "created")],
+      "startCreated one",
+    ],
+    ["one in an unknown state is stopped first", twoAndApp, [instance("one", "unknown")], "stop one-0"],
+    [
+      "another image does not disturb one that sets up",
+      { initContainers: [container("one", { image: "new" })] },
+      [runs("one")],
+      "",
+    ],
+  ];
+  for (const [name, spec, containers, want] of rows) test(name, () => assert.equal(planOf(spec, containers), want));
+
+  test("[7.13] a failed one waits like any other", () => {
+    const backoffs = new Map([["one", { delayMs: 10_000, decidedWallMs: snapshot().wallMs - 5_000 }]]);
+    assert.equal(planOf(twoAndApp, [ended("one", 1)], { backoffs }), "wait one");
+  });
+});
+
+void suite("sidecars", () => {
+  const rows: readonly (readonly [string, Partial<PodSpec>, readonly PodContainer[], string])[] = [
+    ["[7.8] it starts in its place", meshed, [], "start proxy#0"],
+    ["[7.8] once it has started the next begins", meshed, [runs("proxy")], "start one#0"],
+    ["[7.8] it stays beside the others", meshed, [runs("proxy"), ended("one")], "start app#0"],
+    [
+      "[7.8] it comes again under Never",
+      { ...meshed, restartPolicy: "Never" },
+      [ended("proxy"), ended("one"), runs("app")],
+      "start proxy#1",
+    ],
+    ["[7.8] also while what comes after it sets up", meshed, [ended("proxy", 1), runs("one")], "start proxy#1"],
+    [
+      "[7.8] it does not keep the pod from its end",
+      { ...meshed, restartPolicy: "Never" },
+      [runs("proxy"), ended("one"), ended("app")],
+      "completed",
+    ],
+    [
+      "[7.8] nor does it as long as it waits to come again",
+      { ...meshed, restartPolicy: "OnFailure" },
+      [ended("proxy", 1), ended("app")],
+      "completed",
+    ],
+    [
+      "[7.4][7.8] another image stops it",
+      { initContainers: [sidecar("proxy", { image: "new" })] },
+      [runs("proxy"), runs("app")],
+      "stop proxy-0",
+    ],
+  ];
+  for (const [name, spec, containers, want] of rows) test(name, () => assert.equal(planOf(spec, containers), want));
+
+  test("[7.8] before it has started the next does not begin, and once the others ran nobody waits for it", () => {
+    const probe = { startupProbe: { exec: { command: ["true"] } } };
+    const slow = { initContainers: [sidecar("proxy", probe), container("one")] };
+    assert.equal(planOf(slow, [runs("proxy")]), "");
+    assert.equal(planOf(slow, [runs("proxy"), ended("app", 1)]), "start app#1");
+    const verdicts = new Map([["proxy-0", { ...FIRST_VERDICTS, startup: "success" } as const]]);
+    assert.equal(planOf(slow, [runs("proxy")], { verdicts }), "start one#0");
+  });
+
+  test("[12.7] one that a probe has failed is stopped and comes again; one that sets up is not asked", () => {
+    const verdicts = new Map([["proxy-0", { ...FIRST_VERDICTS, liveness: "failure" } as const]]);
+    assert.equal(planOf(meshed, [runs("proxy"), ended("one"), runs("app")], { verdicts }), "stop proxy-0");
+  });
+
+  test("[7.9] regular containers go first, then sidecars, the last one first; one that sets up waits for nobody", () => {
+    const spec = {
+      initContainers: [sidecar("a"), container("i"), sidecar("b")],
+      containers: [container("x"), container("y")],
+    };
+    const all = ["a", "i", "b", "x", "y"].map((name) => runs(name));
+    const [first] = endEverything(view([sandbox()], all), pod(spec));
+    const after = first?.kind === "stopContainers" ? first.containers : [];
+    assert.deepEqual(Object.fromEntries(after.map((one) => [one.name, one.after ?? []])), {
+      a: ["x-0", "y-0", "b-0"],
+      i: [],
+      b: ["x-0", "y-0"],
+      x: [],
+      y: [],
+    });
+  });
+
+  test("[7.9] of a pod that no source knows any more everything goes at once", () => {
+    const [first] = endEverything(view([sandbox()], [runs("a"), runs("x")]), undefined);
+    assert.deepEqual(first?.kind === "stopContainers" && first.containers.map(({ after }) => after), [
+      undefined,
+      undefined,
+    ]);
+  });
+});
+
+void suite("hooks upon a start", () => {
+  const hooked = {
+    containers: [container("a", { lifecycle: { postStart: { sleep: { seconds: 1 } } } }), container("b")],
+  };
+  const postStartDue = new Set(["a-0"]);
+  test("[7.15] the next container waits until it is done", () => {
+    assert.equal(planOf(hooked, []), "start a#0");
+    assert.equal(planOf(hooked, [runs("a")], { postStartDue }), "postStart a");
+    assert.equal(planOf(hooked, [runs("a")]), "start b#0");
+  });
+
+  test("[7.15] what waits for nothing is not held back by it", () => {
+    const later = { containers: [container("b"), ...hooked.containers.slice(0, 1), container("c")] };
+    assert.equal(planOf(later, []), "start b#0, start a#0");
+  });
+});
+
+void suite("ephemeral containers", () => {
+  const debugged = { ephemeralContainers: [{ name: "debug", image: "busybox" }], restartPolicy: "Always" };
+  test("[7.20] one starts when it appears, also before the pod is set up", () => {
+    assert.equal(planOf(debugged, [runs("app")]), "start debug#0");
+    assert.equal(planOf({ ...debugged, ...twoAndApp }, [runs("one")]), "start debug#0");
+  });
+
+  test("[7.20] it never starts again, not even after the runtime has forgotten it", () => {
+    assert.equal(planOf(debugged, [runs("app"), ended("debug", 1)]), "");
+    const knownExits = new Map([
+      ["debug", { containerId: "d", exitCode: 1, reason: "", startedWallNs: 1n, finishedWallNs: 2n, restartCount: 0 }],
+    ]);
+    assert.equal(planOf(debugged, [runs("app")], { knownExits }), "");
+  });
+
+  test("[7.20] it does not keep the pod from its end", () => {
+    assert.equal(planOf({ ...debugged, restartPolicy: "Never" }, [ended("app"), runs("debug")]), "completed");
+  });
+});

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { container, pod } from "../../../test/support/pods.ts";
+import type { ContainerRestartRule } from "../../api/gen/core-v1.ts";
+import { restartsAfter } from "./restart-policy.ts";
+
+const rule = (operator: string, values: readonly number[], action = "Restart"): ContainerRestartRule => ({
+  action,
+  exitCodes: { operator, values },
+});
+const never = pod({ restartPolicy: "Never" });
+const always = pod({ restartPolicy: "Always" });
+
+void suite("whether a container comes again", () => {
+  test("[7.11] its own policy goes before its pod's", () => {
+    assert.equal(restartsAfter(never, container("c", { restartPolicy: "OnFailure" }), 1), true);
+    assert.equal(restartsAfter(never, container("c", { restartPolicy: "OnFailure" }), 0), false);
+    assert.equal(restartsAfter(always, container("c", { restartPolicy: "Never" }), 1), false);
+    assert.equal(restartsAfter(never, container("c", { restartPolicy: "Always" }), 0), true);
+  });
+
+  test("[7.11] the first rule that names the exit code goes before both", () => {
+    const ruled = container("c", { restartPolicy: "Never", restartPolicyRules: [rule("In", [42, 43])] });
+    assert.deepEqual(
+      [42, 43, 1, 0].map((code) => restartsAfter(always, ruled, code)),
+      [true, true, false, false],
+    );
+    const others = container("c", { restartPolicy: "Never", restartPolicyRules: [rule("NotIn", [0, 1])] });
+    assert.deepEqual(
+      [0, 1, 2].map((code) => restartsAfter(always, others, code)),
+      [false, false, true],
+    );
+  });
+
+  test("[7.11] an action of the future says nothing", () => {
+    const strange = container("c", { restartPolicy: "Never", restartPolicyRules: [rule("In", [1], "Explode")] });
+    assert.equal(restartsAfter(always, strange, 1), false);
+  });
+
+  test("[7.11] rules without a policy of its own are not heeded", () => {
+    assert.equal(restartsAfter(never, container("c", { restartPolicyRules: [rule("In", [1])] }), 1), false);
+  });
+});

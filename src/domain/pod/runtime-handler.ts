@@ -1,0 +1,26 @@
+/** Which of the runtime's handlers runs a pod: the one that its RuntimeClass names, or the default one. */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { RuntimeClass } from "../../api/gen/node-v1.ts";
+
+/** By name; undefined until they were first listed. */
+export type RuntimeClasses = ReadonlyMap<string, RuntimeClass> | undefined;
+
+export type HandlerAnswer =
+  /** "": the default one. */
+  { readonly kind: "handler"; readonly handler: string } | { readonly kind: "missing"; readonly message: string };
+
+/** Beside the keys of objects: the RuntimeClasses as a whole. */
+export const RUNTIME_CLASSES_KEY = "runtimeClasses";
+
+export const runtimeClassOf = ({ spec }: Pod): string | undefined => spec?.runtimeClassName || undefined;
+
+export function runtimeHandler(pod: Pod, classes: RuntimeClasses): HandlerAnswer {
+  const name = runtimeClassOf(pod);
+  if (name === undefined) return { kind: "handler", handler: "" };
+  if (classes === undefined) {
+    return { kind: "missing", message: `failed to lookup RuntimeClass ${name}: no list of them has come yet` };
+  }
+  const found = classes.get(name);
+  if (found === undefined) return { kind: "missing", message: `runtimeclass.node.k8s.io "${name}" not found` };
+  return { kind: "handler", handler: found.handler };
+}

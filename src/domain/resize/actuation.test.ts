@@ -1,0 +1,289 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { container, instance, NOW_MS, pod, sandbox, snapshot, view } from "../../../test/support/pods.ts";
+import type { Container, ResourceRequirements } from "../../api/gen/core-v1.ts";
+import { type AllocationFact, foldFacts, type UidFacts } from "../journal/facts.ts";
+import { computePodActions } from "../pod/pod-actions.ts";
+import type { CgroupValues } from "../resources/cgroup-values.ts";
+import { containerActual, podActual } from "./actual-resources.ts";
+import { type Actuated, actuatedAtStart, effective, planResize } from "./actuation.ts";
+import { allocationOf } from "./allocation.ts";
+import { asRead, cpuSteps, memorySteps, sandboxShare } from "./group-steps.ts";
+import { withCheckpoints } from "./takeover.ts";
+
+const has = (cpu: string, memory: string): ResourceRequirements => ({
+  requests: { cpu, memory },
+  limits: { cpu, memory },
+});
+const [LESS, MORE] = [has("100m", "64Mi"), has("200m", "128Mi")];
+const RESTARTS: Partial<Container> = { resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }] };
+const ready = [sandbox()];
+const sandboxId = ready[0]?.id ?? "";
+
+const known = (containers: Record<string, ResourceRequirements>): Actuated => ({
+  containers: new Map(Object.entries(containers)),
+  pod: { containers },
+  isPodUnsure: false,
+});
+const planned = (wants: readonly Container[], actuated: Actuated) =>
+  planResize(
+    pod({ containers: wants }),
+    view(
+      ready,
+      wants.map(({ name }) => instance(name, "running")),
+    ),
+    sandboxId,
+    actuated,
+  );
+
+void suite("what is left of a resize", () => {
+  test("[8.4] memory and CPU go apart, those that get less before those that get more", () => {
+    const wants = [container("up", { resources: MORE }), container("down", { resources: LESS })];
+    const plan = planned(wants, known({ up: LESS, down: MORE }));
+    assert.deepEqual(
+      [plan?.memory.map(({ name }) => name), plan?.cpu.map(({ name }) => name), plan?.pod],
+      [["down", "up"], ["down", "up"], true],
+    );
+    assert.deepEqual(plan?.memory[0]?.told, {
+      requests: { cpu: "200m", memory: "64Mi" },
+      limits: { cpu: "200m", memory: "64Mi" },
+    });
+    assert.deepEqual(plan?.cpu[0]?.told, LESS);
+    assert.deepEqual(
+      plan?.memory.map(({ lowersMemoryTo }) => lowersMemoryTo),
+      [64 * 1024 * 1024, undefined],
+    );
+  });
+
+  test("[8.1] what is carried out is not done again, and what does not run is sized when it starts", () => {
+    assert.equal(planned([container("c", { resources: has("0.1", "65536Ki") })], known({ c: LESS })), undefined);
+    const gone = view(ready, [instance("c", "exited")]);
+    const plan = planResize(
+      pod({ containers: [container("c", { resources: MORE })] }),
+      gone,
+      sandboxId,
+      known({ c: LESS }),
+    );
+    assert.deepEqual(plan, { kind: "resize", memory: [], cpu: [], pod: true });
+  });
+
+  test("[8.1] a change of what is only requested is told to the runtime too", () => {
+    const wants = { requests: { cpu: "100m", memory: "32Mi" }, limits: LESS.limits ?? {} };
+    const plan = planned([container("c", { resources: wants })], known({ c: LESS }));
+    assert.deepEqual([plan?.memory.length, plan?.cpu.length, plan?.memory[0]?.lowersMemoryTo], [1, 0, undefined]);
+  });
+
+  test("[8.5] containers without limits of their own have those of their pod", () => {
+    const whole = pod({ containers: [container("c")], resources: MORE });
+    assert.deepEqual(effective(allocationOf(whole)).containers["c"], { limits: { cpu: "200m", memory: "128Mi" } });
+    const plan = planResize(whole, view(ready, [instance("c", "running")]), sandboxId, {
+      ...effectiveOf(LESS),
+      isPodUnsure: false,
+    });
+    assert.deepEqual([plan?.memory.length, plan?.cpu.length, plan?.pod], [1, 1, true]);
+  });
+
+  test("[8.4] [7.13] a container that takes memory only by a restart is stopped for it, starts again whatever its end, and waits for nothing", () => {
+    const own = pod({ restartPolicy: "OnFailure", containers: [container("app", { resources: MORE, ...RESTARTS })] });
+    const running = snapshot({
+      pod: own,
+      view: view(ready, [instance("app", "running")]),
+      actuated: known({ app: LESS }),
+    });
+    const first = computePodActions(running);
+    assert.deepEqual(
+      first.actions.map(({ kind }) => kind),
+      ["stopContainers", "resize"],
+    );
+    assert.ok(first.isResizing);
+    const ended = instance("app", "exited", { exitCode: 0 });
+    const second = computePodActions(
+      snapshot({
+        pod: own,
+        view: view(ready, [ended]),
+        actuated: known({ app: MORE }),
+        restartsForResize: new Map([["app", ended.id]]),
+        backoffs: new Map([["app", { delayMs: 300_000, decidedWallMs: NOW_MS }]]),
+      }),
+    );
+    assert.deepEqual(
+      second.actions.map((action) => [action.kind, "after" in action ? action.after : "-"]),
+      [["startContainer", undefined]],
+    );
+    assert.deepEqual([second.isResizing, second.completed, second.backingOff.size], [true, false, 0]);
+    const cpuOnly = container("app", { resources: has("200m", "64Mi"), ...RESTARTS });
+    const still = computePodActions(
+      snapshot({
+        pod: pod({ containers: [cpuOnly] }),
+        view: view(ready, [instance("app", "running")]),
+        actuated: known({ app: LESS }),
+      }),
+    );
+    assert.deepEqual(
+      still.actions.map(({ kind }) => kind),
+      ["resize"],
+    );
+  });
+
+  test("[7.6] the resize comes after what is stopped and before what is started", () => {
+    const own = pod({ containers: [container("app", { resources: MORE }), container("new", { resources: LESS })] });
+    const strange = instance("stranger", "running");
+    const plan = computePodActions(
+      snapshot({ pod: own, view: view(ready, [instance("app", "running"), strange]), actuated: known({ app: LESS }) }),
+    );
+    assert.deepEqual(
+      plan.actions.map(({ kind }) => kind),
+      ["stopContainers", "resize", "startContainer"],
+    );
+  });
+});
+
+const effectiveOf = (podLevel: ResourceRequirements) => {
+  const whole = effective({ containers: { c: {} }, podLevel });
+  return { containers: new Map(Object.entries(whole.containers)), pod: whole };
+};
+
+void suite("the pod's own group", () => {
+  const low: CgroupValues = { cpuShares: 102, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryLimitBytes: 64n };
+  const high: CgroupValues = { cpuShares: 204, cpuQuotaUs: 20_000, cpuPeriodUs: 100_000, memoryLimitBytes: 128n };
+
+  test("[8.4] is raised before its containers grow and lowered after they have shrunk", () => {
+    assert.deepEqual(memorySteps(low, high), { before: [{ memoryLimitBytes: 128n }], after: [] });
+    assert.deepEqual(memorySteps(high, low), { before: [], after: [{ memoryLimitBytes: 64n }] });
+    const quota = (cpuQuotaUs: number) => ({ cpuQuotaUs, cpuPeriodUs: 100_000 });
+    assert.deepEqual(cpuSteps(low, high), { before: [quota(20_000), { cpuShares: 204 }], after: [] });
+    assert.deepEqual(cpuSteps(high, low), { before: [], after: [{ cpuShares: 102 }, quota(10_000)] });
+    assert.deepEqual(memorySteps({}, low), { before: [], after: [{ memoryLimitBytes: 64n }] });
+    assert.deepEqual(memorySteps(high, {}), { before: [], after: [] });
+    assert.deepEqual(
+      [memorySteps(low, low), cpuSteps(low, low)],
+      [
+        { before: [], after: [] },
+        { before: [], after: [] },
+      ],
+    );
+  });
+
+  test("[8.4] the runtime is told what the kernel would say, without the overhead", () => {
+    assert.deepEqual(asRead(low, 2), { ...low, cpuShares: 80 });
+    assert.deepEqual(asRead({ cpuShares: 2 }, 2), {
+      cpuShares: 2,
+      cpuQuotaUs: -1,
+      cpuPeriodUs: 100_000,
+      memoryLimitBytes: -1n,
+    });
+    const overhead = { cpu: "50m", memory: "28" };
+    assert.deepEqual(sandboxShare(pod({ overhead }), high), {
+      cpuShares: 153,
+      cpuQuotaUs: 15_000,
+      cpuPeriodUs: 100_000,
+      memoryLimitBytes: 100n,
+    });
+    assert.deepEqual(sandboxShare(pod(), high), high);
+  });
+});
+
+void suite("what an agent before us left", () => {
+  const records = (...all: readonly [generation: number, resources: ResourceRequirements][]) =>
+    all.map(([generation, resources], place) => ({
+      kind: "allocated" as const,
+      uid: "u",
+      pod: "ns/p",
+      wallMs: NOW_MS + place,
+      generation,
+      allocation: { containers: { c: resources } },
+    }));
+  const factsOf = (facts: ReadonlyMap<string, UidFacts>): AllocationFact => facts.get("u")?.allocated ?? assert.fail();
+
+  test("[5.13] [8.1] what was granted and not carried out is found, and what was carried out is left alone", () => {
+    const all = records([1, LESS], [2, MORE]);
+    const fact = factsOf(foldFacts(all));
+    const old = instance("c", "running");
+    const wants = pod({ containers: [container("c", { resources: MORE })] });
+    const left = actuatedAtStart(fact, wants, view(ready, [old]));
+    assert.deepEqual([left.containers.get("c"), left.isPodUnsure], [LESS, true]);
+    const young = { ...old, createdWallNs: BigInt(NOW_MS + 10_000) * 1_000_000n };
+    assert.deepEqual(actuatedAtStart(fact, wants, view(ready, [young])).containers.get("c"), MORE);
+    const told = {
+      ...old,
+      resources: { memoryLimitBytes: 128n * 1024n * 1024n, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, cpuShares: 102 },
+    };
+    assert.deepEqual(actuatedAtStart(fact, wants, view(ready, [told])).containers.get("c"), {
+      requests: LESS.requests,
+      limits: { cpu: "100m", memory: "134217728" },
+    });
+    const dated = { ...told, createdWallNs: young.createdWallNs };
+    assert.deepEqual(
+      actuatedAtStart(fact, wants, view(ready, [dated])).containers.get("c"),
+      { requests: { ...MORE.requests, cpu: "100m" }, limits: { ...MORE.limits, cpu: "100m" } },
+      "the calendar was set back since it was made",
+    );
+    const done = foldFacts([...all, { kind: "resized", uid: "u", pod: "ns/p", wallMs: NOW_MS, generation: 2 }]);
+    const after = actuatedAtStart(factsOf(done), wants, view(ready, [old]));
+    assert.deepEqual([after.containers.get("c"), after.isPodUnsure], [MORE, false]);
+    const first = factsOf(foldFacts(records([1, LESS])));
+    assert.deepEqual(actuatedAtStart(first, wants, view(ready, [young])).containers.get("c"), LESS);
+    assert.deepEqual(actuatedAtStart(undefined, wants, view(ready, [old])).containers.get("c"), MORE);
+  });
+
+  test("[27.1.27] a Go kubelet's files count where there is no record of ours, or where it went on from there", () => {
+    const [go, older] = [{ containers: { c: has("1", "1Gi") } }, { containers: { c: LESS } }];
+    const left = (file: typeof go, isOwn = false) => ({ pods: new Map([["u", file]]), isOwn });
+    const none = withCheckpoints(new Map(), left(go), left(older));
+    assert.deepEqual([factsOf(none).allocation, factsOf(none).actuated, factsOf(none).isForeign], [go, older, true]);
+    const own = foldFacts(records([1, LESS], [2, MORE]));
+    const kept = (file: typeof go, isOwn: boolean) =>
+      factsOf(withCheckpoints(own, left(file, isOwn), left(file, isOwn)));
+    assert.deepEqual([kept(go, false).allocation, kept(go, false).isForeign], [go, true]);
+    assert.equal(kept(older, true), factsOf(own), "a file of ours that came too late");
+    assert.equal(kept({ containers: { c: has("0.2", "128Mi") } }, false), factsOf(own));
+  });
+});
+
+void suite("what a pod has, as its status tells it", () => {
+  const running = {
+    ...instance("c", "running"),
+    resources: { cpuShares: 102, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryLimitBytes: 64n * 1024n * 1024n },
+  };
+
+  test("[8.1] of a container that runs what the runtime says, of another what it was allocated", () => {
+    assert.deepEqual(containerActual(MORE, running, undefined, LESS), {
+      limits: { cpu: "100m", memory: "64Mi" },
+      requests: { cpu: "100m", memory: "64Mi" },
+    });
+    assert.deepEqual(containerActual(MORE, { ...running, state: "exited" }, undefined, LESS), MORE);
+    const { resources: _, ...silent } = running;
+    assert.deepEqual(containerActual(MORE, silent, undefined, LESS), LESS);
+    assert.deepEqual(containerActual({}, running, undefined, LESS), {});
+    const nothing = { requests: { cpu: "1m", memory: "0" } };
+    const told = containerActual({ requests: { cpu: "1m" } }, silent, undefined, nothing);
+    assert.deepEqual(told, { requests: { cpu: "1m" } }, "nothing is not told of");
+    const tiny = { requests: { cpu: "1m" }, limits: { cpu: "5m" } };
+    const least = { ...running, resources: { cpuShares: 2, cpuQuotaUs: 1000, cpuPeriodUs: 100_000 } };
+    assert.deepEqual(containerActual(tiny, least, undefined, undefined), tiny);
+  });
+
+  test("[8.5] of a pod as a whole what it was allocated until it runs, then what its group is held to", () => {
+    const own = pod({ containers: [container("c", { resources: LESS })] });
+    assert.deepEqual(podActual(own, "Pending", undefined), {
+      resources: { limits: { cpu: "100m", memory: "64Mi" }, requests: { cpu: "100m", memory: "64Mi" } },
+      allocatedResources: { cpu: "100m", memory: "64Mi" },
+    });
+    const group = asRead(
+      { cpuShares: 102, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryLimitBytes: 64n * 1024n * 1024n },
+      2,
+    );
+    assert.deepEqual(podActual(own, "Running", group), {
+      resources: { limits: { cpu: "100m", memory: "64Mi" }, requests: { cpu: "79m", memory: "64Mi" } },
+      allocatedResources: { cpu: "100m", memory: "64Mi" },
+    });
+    const least = asRead({ cpuShares: 2 }, 2);
+    assert.deepEqual(podActual(pod(), "Running", least), { resources: {} });
+    const told = { limits: { memory: "9007199254740988Ki" } };
+    const ended = podActual(pod(), "Succeeded", least, { phase: "Running", resources: told });
+    assert.deepEqual(ended, { resources: told }, "what was told of one that is over stays");
+    const before = { phase: "Running", resources: { limits: { memory: "9007199254740988Ki" } } };
+    assert.deepEqual(podActual(pod(), "Running", least, before), { resources: before.resources });
+    assert.deepEqual(podActual(pod(), "Running", undefined, before), { resources: before.resources });
+  });
+});

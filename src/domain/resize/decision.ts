@@ -1,0 +1,126 @@
+/**
+ * Whether a pod that runs is granted what its spec now wants. What this node can never do is infeasible; what it cannot do now is deferred and
+ * tried again. A resize is judged like a new pod, in the same order, so that of several reasons the one of the Go kubelet is told.
+ */
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { compareQuantities, type Quantity } from "../../base/quantity.ts";
+import { type Beside, judge } from "../admission/admission.ts";
+import type { NodeForPods } from "../admission/node-for-pods.ts";
+import { isCriticalPod } from "../pod/pod-identity.ts";
+import { specOf } from "../resources/pod-resources.ts";
+import { podQosClass } from "../resources/qos-class.ts";
+import { isNone, parseResourceList, type ResourceList } from "../resources/resource-list.ts";
+import { resizable, sameRequirements } from "./allocation.ts";
+import { whoHoldsIt } from "./waiting-for.ts";
+
+/** Of the node's settings, what decides whether a change can be made at all. */
+export interface ResizeSettings {
+  readonly cpuManagerPolicy: string;
+  readonly memoryManagerPolicy: string;
+  /** Containers may be given swap. */
+  readonly limitedSwap: boolean;
+  readonly podLevelResizes: boolean;
+}
+
+export type ResizeDecision =
+  | { readonly kind: "accepted" }
+  /** `detail`: as the counter calls it. */
+  | { readonly kind: "infeasible"; readonly message: string; readonly detail: string }
+  /** `reason` and `message` as of a new pod that is turned away; `waitsFor` follows the message where people read it. */
+  | { readonly kind: "deferred"; readonly reason: string; readonly message: string; readonly waitsFor: string }
+  /** It is critical, and these must end before it can have it. */
+  | { readonly kind: "preempts"; readonly victims: readonly Pod[]; readonly resource: string; readonly message: string }
+  /** What this node can give is not known yet. */
+  | { readonly kind: "unknown" };
+
+/** `desired`: with what its spec wants. `allocated`: with what it has. `beside`: the others. */
+export function decideResize(
+  desired: Pod,
+  allocated: Pod,
+  beside: Beside,
+  facts: NodeForPods,
+  settings: ResizeSettings,
+): ResizeDecision {
+  const never = infeasible(desired, allocated, settings);
+  if (never !== undefined) return { kind: "infeasible", ...never };
+  const judgement = judge(desired, beside, facts);
+  switch (judgement.kind) {
+    case "admitted":
+      return { kind: "accepted" };
+    case "rejected":
+    case "misplaced": {
+      const { reason, message } = judgement.rejection;
+      return { kind: "deferred", reason, message, waitsFor: whoHoldsIt(desired, beside.staying, facts.node) };
+    }
+    case "preempts": {
+      const { victims, resource, deferral } = judgement;
+      return { kind: "preempts", victims, resource, message: deferral.message };
+    }
+    case "deferred": {
+      const { reason, message } = judgement.deferral;
+      if (reason !== "WaitingForPreemption") return { kind: "unknown" };
+      return { kind: "deferred", reason, message, waitsFor: "" };
+    }
+  }
+}
+
+type Never = Pick<Extract<ResizeDecision, { kind: "infeasible" }>, "message" | "detail">;
+
+function infeasible(desired: Pod, allocated: Pod, settings: ResizeSettings): Never | undefined {
+  const { cpuManagerPolicy, memoryManagerPolicy, limitedSwap, podLevelResizes } = settings;
+  if (limitedSwap && changesSwap(desired, allocated)) {
+    return { message: "In-place resize of containers with swap is not supported.", detail: "swap_limitation" };
+  }
+  if (!podLevelResizes && !sameRequirements(specOf(desired).resources, specOf(allocated).resources)) {
+    const message = "InPlacePodLevelResourcesVerticalScaling is disabled";
+    return { message, detail: "plr_feature_gate_off" };
+  }
+  if (podQosClass(desired) !== "Guaranteed") return undefined;
+  const beside = (what: string, policy: string) =>
+    `Resize is infeasible for Guaranteed Pods alongside ${what} Manager policy "${policy}"`;
+  if (cpuManagerPolicy === "static" && requestsDiffer(desired, allocated, "cpu")) {
+    return { message: beside("CPU", cpuManagerPolicy), detail: "guaranteed_pod_cpu_manager_static_policy" };
+  }
+  if (memoryManagerPolicy === "Static" && requestsDiffer(desired, allocated, "memory")) {
+    return { message: beside("Memory", memoryManagerPolicy), detail: "guaranteed_pod_memory_manager_static_policy" };
+  }
+  return undefined;
+}
+
+const requestsDiffer = (desired: Pod, allocated: Pod, resource: string): boolean =>
+  pairs(desired, allocated).some(([wants, has]) => !sameRequest(wants, has, resource));
+
+/** How much swap a container gets follows from its memory, and cannot be changed while it runs. */
+const changesSwap = (desired: Pod, allocated: Pod): boolean =>
+  pairs(desired, allocated).some(
+    ([wants, has]) =>
+      !sameRequest(wants, has, "memory") &&
+      !restartsFor(has, "memory") &&
+      (mayHaveSwap(desired, wants) || mayHaveSwap(allocated, has)),
+  );
+
+function mayHaveSwap(pod: Pod, { resources }: Container): boolean {
+  if (isCriticalPod(pod) || podQosClass(pod) !== "Burstable") return false;
+  const [requests, limits] = [parseResourceList(resources?.requests), parseResourceList(resources?.limits)];
+  if (isNone(requests, "memory") && isNone(limits, "memory")) return false;
+  return compareQuantities(amount(requests, "memory"), amount(limits, "memory")) !== 0;
+}
+
+export const restartsFor = ({ resizePolicy = [] }: Container, resource: string): boolean =>
+  resizePolicy.find(({ resourceName }) => resourceName === resource)?.restartPolicy === "RestartContainer";
+
+function pairs(desired: Pod, allocated: Pod): readonly (readonly [Container, Container])[] {
+  const known = new Map(resizable(allocated).map((container) => [container.name, container]));
+  return resizable(desired).flatMap((wants) => {
+    const has = known.get(wants.name);
+    return has === undefined ? [] : [[wants, has] as const];
+  });
+}
+
+const sameRequest = (a: Container, b: Container, resource: string): boolean => {
+  const [one, other] = [parseResourceList(a.resources?.requests), parseResourceList(b.resources?.requests)];
+  return compareQuantities(amount(one, resource), amount(other, resource)) === 0;
+};
+
+const ZERO: Quantity = { nanos: 0n, format: "DecimalSI" };
+const amount = (list: ResourceList, resource: string): Quantity => list.get(resource) ?? ZERO;

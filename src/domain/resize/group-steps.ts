@@ -1,0 +1,84 @@
+/** How a pod's own group goes from one set of values to another: raised before its containers grow, lowered after they have shrunk. */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { quantityMilliValue, quantityValue } from "../../base/quantity.ts";
+import type { CgroupValues } from "../resources/cgroup-values.ts";
+import {
+  DEFAULT_PERIOD_US,
+  milliOfShares,
+  quotaUsOf,
+  sharesOf,
+  sharesOfWeight,
+  weightOf,
+} from "../resources/cpu-units.ts";
+import { specOf } from "../resources/pod-resources.ts";
+import { parseResourceList } from "../resources/resource-list.ts";
+import type { LinuxResources } from "../runtime/resources.ts";
+
+export interface GroupSteps {
+  /** In order; each is told to the runtime, then made. */
+  readonly before: readonly CgroupValues[];
+  readonly after: readonly CgroupValues[];
+}
+
+const UNLIMITED = -1;
+
+/** A limit that goes stays as it is: the Go kubelet does not take one away either. */
+export function memorySteps(now: CgroupValues, next: CgroupValues): GroupSteps {
+  const { memoryLimitBytes } = next;
+  return steps([
+    [now.memoryLimitBytes, memoryLimitBytes, { ...(memoryLimitBytes !== undefined && { memoryLimitBytes }) }],
+  ]);
+}
+
+/** What is guaranteed never exceeds what is allowed: more is allowed first, less is guaranteed first. */
+export function cpuSteps(now: CgroupValues, next: CgroupValues): GroupSteps {
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs } = next;
+  const quota = { ...(cpuQuotaUs !== undefined && { cpuQuotaUs }), ...(cpuPeriodUs !== undefined && { cpuPeriodUs }) };
+  return steps([
+    [now.cpuQuotaUs, cpuQuotaUs, quota],
+    [now.cpuShares, cpuShares, { ...(cpuShares !== undefined && { cpuShares }) }],
+  ]);
+}
+
+type Step = readonly [now: number | bigint | undefined, next: number | bigint | undefined, values: CgroupValues];
+
+function steps(all: readonly Step[]): GroupSteps {
+  const size = (value: number | bigint | undefined) =>
+    value === undefined || Number(value) === UNLIMITED ? Number.POSITIVE_INFINITY : Number(value);
+  const real = all.filter(([, next]) => next !== undefined);
+  return {
+    before: real.filter(([now, next]) => size(next) > size(now)).map(([, , values]) => values),
+    after: real
+      .filter(([now, next]) => size(next) < size(now))
+      .map(([, , values]) => values)
+      .toReversed(),
+  };
+}
+
+/** As the kernel gives back what it was given: its weights are coarser than shares. */
+export const asRead = (values: CgroupValues, cgroupVersion: 1 | 2): CgroupValues => ({
+  ...(values.cpuShares !== undefined && {
+    cpuShares: cgroupVersion === 2 ? sharesOfWeight(weightOf(values.cpuShares)) : values.cpuShares,
+  }),
+  cpuQuotaUs: values.cpuQuotaUs ?? UNLIMITED,
+  cpuPeriodUs: values.cpuPeriodUs ?? DEFAULT_PERIOD_US,
+  memoryLimitBytes: values.memoryLimitBytes ?? BigInt(UNLIMITED),
+});
+
+/** For the runtime: what the pod has without what the runtime itself needs for it. */
+export function sandboxShare(pod: Pod, values: CgroupValues): LinuxResources {
+  const overhead = parseResourceList(specOf(pod).overhead);
+  const [cpu, memory] = [overhead.get("cpu"), overhead.get("memory")];
+  const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryLimitBytes } = values;
+  const cpuMilli = cpu === undefined ? 0n : quantityMilliValue(cpu);
+  const quotaLess = cpu === undefined ? 0 : (quotaUsOf(cpuMilli, cpuPeriodUs ?? DEFAULT_PERIOD_US) ?? 0);
+  const sharesLess = (shares: number) => (cpu === undefined ? shares : sharesOf(milliOfShares(shares) - cpuMilli));
+  return {
+    ...(cpuShares !== undefined && { cpuShares: sharesLess(cpuShares) }),
+    ...(cpuQuotaUs !== undefined && { cpuQuotaUs: cpuQuotaUs - quotaLess }),
+    ...(cpuPeriodUs !== undefined && { cpuPeriodUs }),
+    ...(memoryLimitBytes !== undefined && {
+      memoryLimitBytes: memoryLimitBytes - (memory === undefined ? 0n : quantityValue(memory)),
+    }),
+  };
+}

@@ -1,0 +1,127 @@
+/**
+ * The families of /metrics/cadvisor: a row for the machine, each group of pods, each pod, each sandbox and each container. Whose a row is say its
+ * labels: a container's has all of them, a sandbox's no container but the image and the network, a pod's only the pod.
+ */
+import type { Family, Labels, Sample } from "../../base/metrics/family.ts";
+import type { GroupFamily, Tell } from "./cadvisor-family.ts";
+import { GROUP_FAMILIES, PRESSURE_FAMILIES } from "./cadvisor-values.ts";
+import type { GroupFigures, StatsReading } from "./figures.ts";
+import { containerIdOfGroup, podUidOfGroup } from "./group-name.ts";
+import type { StatsPod } from "./stats-pods.ts";
+
+export interface CadvisorInputs {
+  readonly reading: StatsReading;
+  readonly pods: readonly StatsPod[];
+  /** What the runtime made a sandbox from; empty while it has not said. */
+  readonly sandboxImages: ReadonlyMap<string, string>;
+  readonly tellsPressure: boolean;
+  readonly nowWallMs: number;
+}
+
+/** In the order of their names, each made when it is its turn: of a hundred pods all of them are megabytes. */
+export function* containerFamilies(inputs: CadvisorInputs): Generator<Family> {
+  const { reading, tellsPressure, nowWallMs } = inputs;
+  const owners = ownersOf(inputs);
+  const rows = reading.groups
+    .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+    .map((group): Row => ({ group, labels: labelsOf(group, owners) }));
+  const wanted = tellsPressure && reading.knowsPressure ? [...GROUP_FAMILIES, ...PRESSURE_FAMILIES] : GROUP_FAMILIES;
+  for (const family of [...wanted, ...ownFamilies(nowWallMs)].toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+    const made = familyOf(family, family.name === SCRAPE_ERROR ? [NO_ROW] : rows, reading);
+    if (made.samples.length > 0) yield made;
+  }
+}
+
+const SCRAPE_ERROR = "container_scrape_error";
+const NO_ROW: Row = { group: { id: "", readWallMs: 0, createdWallMs: 0 }, labels: [] };
+
+const ownFamilies = (nowWallMs: number): readonly GroupFamily[] => [
+  {
+    name: "container_last_seen",
+    help: "Last time a container was seen by the exporter",
+    kind: "gauge",
+    atWallMs: Math.floor(nowWallMs),
+    tells: (_, tell) => tell(Math.floor(nowWallMs / 1000)),
+  },
+  {
+    name: "container_start_time_seconds",
+    help: "Start time of the container since unix epoch in seconds.",
+    kind: "gauge",
+    timeless: true,
+    tells: ({ createdWallMs }, tell) => tell(Math.floor(createdWallMs / 1000)),
+  },
+  {
+    name: SCRAPE_ERROR,
+    help: "1 if there was an error while getting container metrics, 0 otherwise",
+    kind: "gauge",
+    timeless: true,
+    tells: (_, tell) => tell(0),
+  },
+];
+
+interface Row {
+  readonly group: GroupFigures;
+  readonly labels: Labels;
+}
+
+interface Owner {
+  readonly container: string;
+  readonly image: string;
+  readonly name: string;
+  readonly namespace: string;
+  readonly pod: string;
+}
+
+const NOBODY: Owner = { container: "", image: "", name: "", namespace: "", pod: "" };
+
+/** By the id of a container or sandbox, and by the uid of a pod. */
+function ownersOf({ pods, sandboxImages }: CadvisorInputs): ReadonlyMap<string, Owner> {
+  const owners = new Map<string, Owner>();
+  for (const { uid, namespace, name: pod, sandboxId, containers } of pods) {
+    owners.set(uid, { ...NOBODY, namespace, pod });
+    owners.set(sandboxId, {
+      container: "",
+      image: sandboxImages.get(sandboxId) ?? "",
+      name: sandboxId,
+      namespace,
+      pod,
+    });
+    for (const { id, name: container, image } of containers)
+      owners.set(id, { container, image, name: id, namespace, pod });
+  }
+  return owners;
+}
+
+function labelsOf({ id }: GroupFigures, owners: ReadonlyMap<string, Owner>): Labels {
+  const owner = owners.get(containerIdOfGroup(id) ?? podUidOfGroup(id) ?? "") ?? NOBODY;
+  return [
+    ["container", owner.container],
+    ["id", id],
+    ["image", owner.image],
+    ["name", owner.name],
+    ["namespace", owner.namespace],
+    ["pod", owner.pod],
+  ];
+}
+
+function familyOf(family: GroupFamily, rows: readonly Row[], { mounts }: StatsReading): Family {
+  const { name, help, kind, tells } = family;
+  const samples: Sample[] = [];
+  let [labels, at]: [Labels, number | undefined] = [[], undefined];
+  const tell: Tell = (value, more) => samples.push(sampleOf(labels, more, value, at));
+  for (const row of rows) {
+    labels = row.labels;
+    at = momentOf(family, row.group);
+    tells(row.group, tell, mounts);
+  }
+  return { name, help, kind, samples };
+}
+
+const momentOf = ({ timeless, atWallMs }: GroupFamily, { readWallMs }: GroupFigures): number | undefined =>
+  timeless === undefined ? (atWallMs ?? Math.floor(readWallMs)) : undefined;
+
+/** There are tens of thousands. */
+function sampleOf(labels: Labels, more: Labels | undefined, value: number, atWallMs: number | undefined): Sample {
+  if (atWallMs === undefined) return more === undefined ? { labels, value } : { labels, more, value };
+  return more === undefined ? { labels, value, atWallMs } : { labels, more, value, atWallMs };
+}

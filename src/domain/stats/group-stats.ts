@@ -1,0 +1,106 @@
+/** One group's figures as the summary tells them. */
+import { apiTime } from "../../base/timestamp.ts";
+import type { GroupFigures, InterfaceFigures, PressureFigures, PressureLine } from "./figures.ts";
+import type {
+  CpuStats,
+  InterfaceStats,
+  IoStats,
+  MemoryStats,
+  NetworkStats,
+  PsiLine,
+  PsiStats,
+  SwapStats,
+} from "./summary-shape.ts";
+import { workingSetBytes } from "./working-set.ts";
+
+/** What is told about, beside the figures themselves. */
+export interface Telling {
+  /** Unknown until there were two readings. */
+  readonly nanoCoresOf: (group: string) => number | undefined;
+  /** The gate KubeletPSI: with it there are lines of zeros even where the kernel counts none. */
+  readonly tellsPressure: boolean;
+}
+
+export interface CpuAndMemory {
+  readonly cpu?: CpuStats;
+  readonly memory?: MemoryStats;
+  readonly swap?: SwapStats;
+}
+
+export function cpuAndMemoryOf(group: GroupFigures, telling: Telling): CpuAndMemory {
+  const { cpu, memory } = group;
+  const time = apiTime(group.readWallMs);
+  const nanoCores = telling.nanoCoresOf(group.id);
+  return {
+    ...(cpu === undefined
+      ? {}
+      : {
+          cpu: {
+            time,
+            ...(nanoCores === undefined ? {} : { usageNanoCores: nanoCores }),
+            usageCoreNanoSeconds: cpu.usageNs,
+            ...psiOf(cpu.pressure, telling),
+          },
+        }),
+    ...(memory === undefined
+      ? {}
+      : {
+          memory: {
+            time,
+            ...availableOf("availableBytes", memory.limitBytes, workingSetBytes(memory)),
+            usageBytes: memory.usageBytes,
+            workingSetBytes: workingSetBytes(memory),
+            rssBytes: memory.rssBytes,
+            pageFaults: memory.pageFaults,
+            majorPageFaults: memory.majorPageFaults,
+            ...psiOf(memory.pressure, telling),
+          },
+          swap: {
+            time,
+            ...availableOf("swapAvailableBytes", memory.swapLimitBytes, memory.swapBytes),
+            swapUsageBytes: memory.swapBytes,
+          },
+        }),
+  };
+}
+
+/** What is left of a limit. The Go kubelet lets it wrap around below zero to a number of twenty digits; we say that nothing is left. */
+function availableOf<K extends string>(key: K, limit: number, used: number): Partial<Record<K, number>> {
+  return limit === Infinity ? {} : ({ [key]: Math.max(0, limit - used) } as Record<K, number>);
+}
+
+export function ioOf({ io, readWallMs }: GroupFigures, telling: Telling): { readonly io?: IoStats } {
+  if (io === undefined || !telling.tellsPressure) return {};
+  return { io: { time: apiTime(readWallMs), ...psiOf(io.pressure, telling) } };
+}
+
+const NO_LINE: PressureLine = { totalUs: 0, avg10: 0, avg60: 0, avg300: 0 };
+const psiLine = ({ totalUs, avg10, avg60, avg300 }: PressureLine): PsiLine => ({
+  total: totalUs,
+  avg10,
+  avg60,
+  avg300,
+});
+
+function psiOf(pressure: PressureFigures | undefined, { tellsPressure }: Telling): { readonly psi?: PsiStats } {
+  if (!tellsPressure) return {};
+  return { psi: { full: psiLine(pressure?.full ?? NO_LINE), some: psiLine(pressure?.some ?? NO_LINE) } };
+}
+
+/** What a pod's own interface is called, by every runtime. */
+const DEFAULT_INTERFACE = "eth0";
+
+export function networkOf({ network, readWallMs }: GroupFigures): { readonly network?: NetworkStats } {
+  if (network === undefined) return {};
+  const interfaces = network.map(interfaceStats);
+  const own = interfaces.find(({ name }) => name === DEFAULT_INTERFACE) ?? { name: "" };
+  return { network: { time: apiTime(readWallMs), ...own, interfaces } };
+}
+
+const interfaceStats = ({ name, rxBytes, rxErrors, txBytes, txErrors }: InterfaceFigures): InterfaceStats => ({
+  name,
+  rxBytes,
+  rxErrors,
+  txBytes,
+  txErrors,
+});

@@ -1,0 +1,245 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  CONTAINER_ID,
+  CREATED_MS,
+  group,
+  groupsOfPod,
+  memory,
+  POD_GROUP,
+  POD_UID,
+  pod,
+  READ_MS,
+  reading,
+  SANDBOX_ID,
+} from "../../../test/support/figures-of-groups.ts";
+import type { FilesystemUsage } from "../runtime/image.ts";
+import type { GroupFigures, InterfaceFigures } from "./figures.ts";
+import { type StorageInputs, type SummaryInputs, summaryFiles, summaryOf, usageSummaryOf } from "./summary.ts";
+
+const TIME = "2026-11-15T21:13:04Z";
+const folders = { root: "/var/lib/kubelet", podLogs: "/var/log/pods" };
+const room = { capacityBytes: 1000, freeBytes: 700, availableBytes: 600, inodes: 100, inodesFree: 40 };
+const layer: FilesystemUsage = {
+  wallNs: BigInt(READ_MS) * 1_000_000n,
+  mountpoint: "/images",
+  usedBytes: 30n,
+  inodesUsed: 3n,
+};
+const LOGS = `/var/log/pods/default_busy_${POD_UID}`;
+
+const inputs = (changes: Partial<SummaryInputs> = {}): SummaryInputs => ({
+  nodeName: "n1",
+  reading: reading(groupsOfPod(), {
+    filesystems: new Map([
+      [folders.root, room],
+      ["/images", { ...room, capacityBytes: 2000 }],
+    ]),
+    files: new Map([
+      [LOGS, { bytes: 1, inodes: 1 }],
+      [`${LOGS}/holder`, { bytes: 20, inodes: 2 }],
+      [`/var/lib/kubelet/pods/${POD_UID}/etc-hosts`, { bytes: 4, inodes: 1 }],
+    ]),
+  }),
+  telling: { nanoCoresOf: () => 50_003_987, tellsPressure: true },
+  pods: [pod()],
+  systemGroups: { kubelet: "/kubelet", runtime: "", misc: "", pods: "/kubepods" },
+  startedWallMs: CREATED_MS,
+  ...changes,
+});
+
+const storage = (changes: Partial<StorageInputs> = {}): StorageInputs => ({
+  folders,
+  layers: new Map([[CONTAINER_ID, layer]]),
+  images: { ...layer, usedBytes: 500n },
+  volumesOf: () => [],
+  processes: { count: 241, max: 32_768 },
+  nowWallMs: READ_MS,
+  ...changes,
+});
+
+const withGroups = (groups: readonly GroupFigures[]) => inputs({ reading: { ...inputs().reading, groups } });
+const NO_PSI = { total: 0, avg10: 0, avg60: 0, avg300: 0 };
+
+void test("[21.3] a container is told with all it uses: times in whole seconds, pressure as zeros where the kernel counts none", () => {
+  const [told] = summaryOf(inputs(), storage()).pods;
+  assert.deepEqual(told?.containers, [
+    {
+      name: "holder",
+      startTime: "2026-11-15T21:12:15Z",
+      cpu: {
+        time: TIME,
+        usageNanoCores: 50_003_987,
+        usageCoreNanoSeconds: 2_471_042_997,
+        psi: { full: NO_PSI, some: NO_PSI },
+      },
+      memory: {
+        time: TIME,
+        availableBytes: 78_000_000,
+        usageBytes: 30_000_000,
+        workingSetBytes: 22_000_000,
+        rssBytes: 57_344,
+        pageFaults: 2_013,
+        majorPageFaults: 3,
+        psi: { full: NO_PSI, some: NO_PSI },
+      },
+      swap: { time: TIME, swapAvailableBytes: 100_000_000, swapUsageBytes: 0 },
+      io: { time: TIME, psi: { full: NO_PSI, some: NO_PSI } },
+      rootfs: {
+        time: TIME,
+        availableBytes: 600,
+        capacityBytes: 2000,
+        inodesFree: 40,
+        inodes: 100,
+        usedBytes: 30,
+        inodesUsed: 3,
+      },
+      logs: {
+        time: TIME,
+        availableBytes: 600,
+        capacityBytes: 1000,
+        inodesFree: 40,
+        inodes: 100,
+        usedBytes: 20,
+        inodesUsed: 2,
+      },
+    },
+  ]);
+});
+
+void test("[21.9][21.3] a pod's ephemeral storage is its containers' files and logs, its volumes on disk, and its own files", () => {
+  const volume = { time: TIME, usedBytes: 5000, inodesUsed: 7, name: "scratch" };
+  const inMemory = { ...volume, usedBytes: 99, name: "mem" };
+  const volumesOf = () => [
+    { stats: volume, ephemeral: true },
+    { stats: inMemory, ephemeral: false },
+  ];
+  const [told] = summaryOf(inputs(), storage({ volumesOf })).pods;
+  assert.deepEqual(told?.["ephemeral-storage"], {
+    time: TIME,
+    availableBytes: 600,
+    capacityBytes: 1000,
+    inodesFree: 40,
+    inodes: 100,
+    usedBytes: 30 + 20 + 5000 + 1 + 4,
+    inodesUsed: 3 + 2 + 7 + 1 + 1,
+  });
+  assert.deepEqual(told.volume, [volume, inMemory]);
+  assert.deepEqual(told.process_stats, { process_count: 1 }, "the sandbox's own is not counted");
+});
+
+void test("[21.3] the network is the sandbox's: eth0 in front, or a nameless one where it has none", () => {
+  const other: InterfaceFigures = {
+    name: "net1",
+    rxBytes: 1,
+    rxPackets: 2,
+    rxErrors: 3,
+    rxDropped: 4,
+    txBytes: 5,
+    txPackets: 6,
+    txErrors: 7,
+    txDropped: 8,
+  };
+  const network = (interfaces: readonly InterfaceFigures[]) => {
+    const groups = groupsOfPod().map((each) =>
+      each.id.endsWith(SANDBOX_ID) ? { ...each, network: interfaces } : each,
+    );
+    return summaryOf(withGroups(groups), storage()).pods[0]?.network;
+  };
+  const line = { rxBytes: 1, rxErrors: 3, txBytes: 5, txErrors: 7 };
+  assert.deepEqual(network([other, { ...other, name: "eth0" }]), {
+    time: TIME,
+    name: "eth0",
+    ...line,
+    interfaces: [
+      { name: "net1", ...line },
+      { name: "eth0", ...line },
+    ],
+  });
+  assert.deepEqual(network([other]), { time: TIME, name: "", interfaces: [{ name: "net1", ...line }] });
+  assert.equal(summaryOf(inputs(), storage()).pods[0]?.network, undefined);
+});
+
+void test("[21.3] the node tells its disks, its images', its processes, and the groups of the system that are there", () => {
+  const groups = [...groupsOfPod(), group("/kubelet", { createdWallMs: 5 })];
+  const { node } = summaryOf(withGroups(groups), storage());
+  assert.deepEqual([node.nodeName, node.startTime], ["n1", "2026-11-15T14:23:37Z"]);
+  assert.deepEqual(node.fs, {
+    time: TIME,
+    availableBytes: 600,
+    capacityBytes: 1000,
+    inodesFree: 40,
+    inodes: 100,
+    usedBytes: 300,
+    inodesUsed: 60,
+  });
+  assert.deepEqual(node.runtime?.imageFs, {
+    time: TIME,
+    availableBytes: 600,
+    capacityBytes: 2000,
+    inodesFree: 40,
+    inodes: 100,
+    usedBytes: 500,
+    inodesUsed: 3,
+  });
+  assert.deepEqual(node.runtime.containerFs, node.runtime.imageFs);
+  assert.deepEqual(node.rlimit, { time: TIME, maxpid: 32_768, curproc: 241 });
+  const system = node.systemContainers.map(({ name, startTime, io, rootfs }) => [name, startTime, io?.time, rootfs]);
+  assert.deepEqual(system, [
+    ["kubelet", "2026-11-15T21:12:15Z", TIME, undefined],
+    ["pods", "2026-11-15T21:12:15Z", TIME, undefined],
+  ]);
+  assert.equal(node.systemContainers[0]?.startTime, "2026-11-15T21:12:15Z", "when this process began, not its group");
+});
+
+void test("[20.12] the light variant has CPU, memory and swap, and none of the rest", () => {
+  const { node, pods } = usageSummaryOf(inputs());
+  assert.deepEqual(Object.keys(node), ["nodeName", "systemContainers", "startTime", "cpu", "memory", "swap"]);
+  assert.deepEqual(Object.keys(pods[0] ?? {}), ["podRef", "startTime", "containers", "cpu", "memory", "swap"]);
+  assert.deepEqual(Object.keys(pods[0]?.containers[0] ?? {}), ["name", "startTime", "cpu", "memory", "swap"]);
+  assert.equal(node.startTime, "2026-11-15T21:12:15Z", "when the machine's group was made, as the Go kubelet has it");
+});
+
+void test("[21.2] nothing is left of a limit that is passed, and nothing is said of one that is none", () => {
+  const only = (changes: Parameters<typeof memory>[0]) => {
+    const groups = [group(`${POD_GROUP}/${CONTAINER_ID}`, { memory: memory(changes) })];
+    return usageSummaryOf(withGroups(groups)).pods[0]?.containers[0];
+  };
+  assert.equal(only({ limitBytes: 10 })?.memory?.availableBytes, 0);
+  assert.equal(only({ limitBytes: Infinity })?.memory?.availableBytes, undefined);
+  assert.equal(only({ inactiveFileBytes: 40_000_000 })?.memory?.workingSetBytes, 0);
+  assert.equal(only({ swapLimitBytes: Infinity })?.swap?.swapAvailableBytes, undefined);
+});
+
+void test("a container that was gone when its group was read is left out, and a pod of which none is left", () => {
+  const groups = groupsOfPod().filter(({ id }) => !id.endsWith(CONTAINER_ID));
+  assert.deepEqual(summaryOf(withGroups(groups), storage()).pods, []);
+  assert.deepEqual(usageSummaryOf(withGroups(groups)).pods, []);
+});
+
+void test("without the gate no pressure is told, and without two readings no rate", () => {
+  const telling = { nanoCoresOf: () => undefined, tellsPressure: false };
+  const [told] = summaryOf(inputs({ telling }), storage()).pods;
+  assert.deepEqual(
+    [told?.containers[0]?.cpu, told?.io],
+    [{ time: TIME, usageCoreNanoSeconds: 2_471_042_997 }, undefined],
+  );
+});
+
+void test("groups of the systemd driver are known by their names too", () => {
+  const slice = `/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod${POD_UID.replaceAll("-", "_")}.slice`;
+  const groups = [group("/"), group(slice), group(`${slice}/cri-containerd-${CONTAINER_ID}.scope`)];
+  const [told] = usageSummaryOf(withGroups(groups)).pods;
+  assert.deepEqual(
+    [told?.podRef.name, told?.containers.length, told?.cpu?.usageCoreNanoSeconds],
+    ["busy", 1, 2_471_042_997],
+  );
+});
+
+void test("[21.9] the files that are looked at are the pod's, its containers' logs, and its hosts file", () => {
+  assert.deepEqual(summaryFiles(folders, [pod()]), [
+    LOGS,
+    `/var/lib/kubelet/pods/${POD_UID}/etc-hosts`,
+    `${LOGS}/holder`,
+  ]);
+});

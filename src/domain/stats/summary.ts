@@ -1,0 +1,218 @@
+/** The answer of /stats/summary from one reading of the machine and what is known of pods. */
+import { apiTime } from "../../base/timestamp.ts";
+import { hostsFileOf } from "../pod/hosts-file.ts";
+import { podFolder, podLogFolder } from "../pod/pod-names.ts";
+import type { FilesystemUsage } from "../runtime/image.ts";
+import type { FileUsage, GroupFigures, StatsReading } from "./figures.ts";
+import { containerIdOfGroup, podUidOfGroup } from "./group-name.ts";
+import { type CpuAndMemory, cpuAndMemoryOf, ioOf, networkOf, type Telling } from "./group-stats.ts";
+import type { StatsContainer, StatsPod } from "./stats-pods.ts";
+import { ephemeralOf, filesOf, layerOf, wholeOf } from "./storage-stats.ts";
+import type { ContainerStats, NodeStats, PodStats, Summary, VolumeStats } from "./summary-shape.ts";
+
+/** Groups that the summary calls by a name. An empty one is nobody's. */
+export interface SystemGroups {
+  readonly kubelet: string;
+  readonly runtime: string;
+  readonly misc: string;
+  readonly pods: string;
+}
+
+export interface StatsFolders {
+  readonly root: string;
+  readonly podLogs: string;
+}
+
+export interface SummaryInputs {
+  readonly nodeName: string;
+  readonly reading: StatsReading;
+  readonly telling: Telling;
+  readonly pods: readonly StatsPod[];
+  readonly systemGroups: SystemGroups;
+  readonly startedWallMs: number;
+}
+
+export interface ToldVolume {
+  readonly stats: VolumeStats;
+  /** It counts towards the pod's ephemeral storage. */
+  readonly ephemeral: boolean;
+}
+
+export interface StorageInputs {
+  readonly folders: StatsFolders;
+  /** What containers wrote, by their ids. */
+  readonly layers: ReadonlyMap<string, FilesystemUsage>;
+  readonly images: FilesystemUsage | undefined;
+  readonly volumesOf: (uid: string) => readonly ToldVolume[];
+  readonly processes: { readonly count: number; readonly max: number };
+  readonly nowWallMs: number;
+}
+
+/** Everything there is to tell. */
+export function summaryOf(inputs: SummaryInputs, storage: StorageInputs): Summary {
+  const { reading, telling, pods } = inputs;
+  const groups = groupsByOwner(reading.groups);
+  const root = groups.machine;
+  const [whole, images] = [storage.folders.root, storage.images?.mountpoint ?? ""].map((path) =>
+    reading.filesystems.get(path),
+  );
+  const imageFs = layerOf(storage.images, images);
+  const node: NodeStats = {
+    nodeName: inputs.nodeName,
+    systemContainers: systemContainers(inputs, (group) => ioOf(group, telling)),
+    startTime: apiTime(reading.bootedWallMs),
+    ...(root === undefined ? {} : { ...cpuAndMemoryOf(root, telling), ...ioOf(root, telling), ...networkOf(root) }),
+    ...(whole === undefined ? {} : { fs: wholeOf(whole, reading.readWallMs) }),
+    ...(storage.images === undefined ? {} : { runtime: { imageFs, containerFs: imageFs } }),
+    rlimit: { time: apiTime(storage.nowWallMs), maxpid: storage.processes.max, curproc: storage.processes.count },
+  };
+  return { node, pods: pods.flatMap((pod) => podStats(pod, groups, inputs, storage)) };
+}
+
+/** The light variant: CPU, memory and swap. */
+export function usageSummaryOf(inputs: SummaryInputs): Summary {
+  const { reading, telling } = inputs;
+  const groups = groupsByOwner(reading.groups);
+  const root = groups.machine;
+  return {
+    node: {
+      nodeName: inputs.nodeName,
+      systemContainers: systemContainers(inputs, () => ({})),
+      startTime: apiTime(root?.createdWallMs ?? reading.bootedWallMs),
+      ...(root === undefined ? {} : cpuAndMemoryOf(root, telling)),
+    },
+    pods: inputs.pods.flatMap((pod) => {
+      const containers = pod.containers.flatMap((container) => usageOf(container, groups, telling));
+      return containers.length === 0 ? [] : [{ ...headOf(pod), containers, ...ofPod(pod, groups, telling) }];
+    }),
+  };
+}
+
+export interface OwnedGroups {
+  readonly machine: GroupFigures | undefined;
+  readonly byContainer: ReadonlyMap<string, GroupFigures>;
+  readonly byPod: ReadonlyMap<string, GroupFigures>;
+}
+
+export function groupsByOwner(groups: readonly GroupFigures[]): OwnedGroups {
+  const byContainer = new Map<string, GroupFigures>();
+  const byPod = new Map<string, GroupFigures>();
+  for (const group of groups) {
+    const container = containerIdOfGroup(group.id);
+    const pod = container === undefined ? podUidOfGroup(group.id) : undefined;
+    if (container !== undefined) byContainer.set(container, group);
+    if (pod !== undefined) byPod.set(pod, group);
+  }
+  return { machine: groups.find(({ id }) => id === "/"), byContainer, byPod };
+}
+
+function systemContainers(
+  { reading, systemGroups, telling, startedWallMs }: SummaryInputs,
+  more: (group: GroupFigures) => Partial<ContainerStats>,
+): readonly ContainerStats[] {
+  return (["kubelet", "runtime", "misc", "pods"] as const).flatMap((name) => {
+    const group = reading.groups.find(({ id }) => id === systemGroups[name]);
+    if (group === undefined) return [];
+    // When its own group was made says nothing about this process.
+    const startTime = apiTime(name === "kubelet" ? startedWallMs : group.createdWallMs);
+    return [{ name, startTime, ...cpuAndMemoryOf(group, telling), ...more(group) }];
+  });
+}
+
+const headOf = ({ name, namespace, uid, createdWallMs }: StatsPod): Pick<PodStats, "podRef" | "startTime"> => ({
+  podRef: { name, namespace, uid },
+  startTime: apiTime(createdWallMs),
+});
+
+function ofPod({ uid }: StatsPod, groups: OwnedGroups, telling: Telling): CpuAndMemory {
+  const group = groups.byPod.get(uid);
+  return group === undefined ? {} : cpuAndMemoryOf(group, telling);
+}
+
+/** Nothing of a container that was gone when its group was read. */
+function usageOf(
+  { id, name, createdWallMs }: StatsContainer,
+  groups: OwnedGroups,
+  telling: Telling,
+): readonly ContainerStats[] {
+  const group = groups.byContainer.get(id);
+  return group === undefined ? [] : [{ name, startTime: apiTime(createdWallMs), ...cpuAndMemoryOf(group, telling) }];
+}
+
+function podStats(
+  pod: StatsPod,
+  groups: OwnedGroups,
+  inputs: SummaryInputs,
+  storage: StorageInputs,
+): readonly PodStats[] {
+  const { reading, telling } = inputs;
+  const containers = pod.containers.flatMap((container) => {
+    const group = groups.byContainer.get(container.id);
+    if (group === undefined) return [];
+    return usageOf(container, groups, telling).map((usage) => ({
+      ...usage,
+      ...ioOf(group, telling),
+      ...storageOfContainer(pod, container, reading, storage),
+    }));
+  });
+  if (containers.length === 0) return [];
+  const own = groups.byPod.get(pod.uid);
+  const sandbox = groups.byContainer.get(pod.sandboxId);
+  const volumes = storage.volumesOf(pod.uid);
+  const told = volumes.map(({ stats }) => stats);
+  return [
+    {
+      ...headOf(pod),
+      containers,
+      ...ofPod(pod, groups, telling),
+      ...(own === undefined ? {} : ioOf(own, telling)),
+      ...(sandbox === undefined ? {} : networkOf(sandbox)),
+      ...(told.length === 0 ? {} : { volume: told }),
+      "ephemeral-storage": ephemeralOf(
+        reading.filesystems.get(storage.folders.root),
+        {
+          containers,
+          volumes: volumes.filter(({ ephemeral }) => ephemeral).map(({ stats }) => stats),
+          others: podFiles(storage.folders, pod).flatMap((path) => reading.files.get(path) ?? []),
+        },
+        reading.readWallMs,
+      ),
+      process_stats: { process_count: processesOf(pod, groups) },
+    },
+  ];
+}
+
+const processesOf = ({ containers }: StatsPod, groups: OwnedGroups): number =>
+  containers.reduce((sum, { id }) => sum + (groups.byContainer.get(id)?.processes?.processes ?? 0), 0);
+
+function storageOfContainer(
+  pod: StatsPod,
+  container: StatsContainer,
+  reading: StatsReading,
+  { layers, folders }: StorageInputs,
+): Pick<ContainerStats, "rootfs" | "logs"> {
+  const layer = layers.get(container.id);
+  const room = layer === undefined ? undefined : reading.filesystems.get(layer.mountpoint);
+  const logs: FileUsage | undefined = reading.files.get(containerLogs(folders, pod, container));
+  const nodeRoom = reading.filesystems.get(folders.root);
+  return {
+    rootfs: layerOf(layer, room),
+    ...(logs === undefined ? {} : { logs: filesOf(logs, nodeRoom, reading.readWallMs) }),
+  };
+}
+
+export const containerLogs = ({ podLogs }: StatsFolders, pod: StatsPod, { name }: StatsContainer): string =>
+  `${podLogFolder(podLogs, pod)}/${name}`;
+
+/** Files that count towards the pod and none of its containers. */
+const podFiles = ({ root, podLogs }: StatsFolders, pod: StatsPod): readonly string[] => [
+  podLogFolder(podLogs, pod),
+  hostsFileOf(podFolder(root, pod.uid)),
+];
+
+/** Every path whose files the summary tells of. */
+export const summaryFiles = (folders: StatsFolders, pods: readonly StatsPod[]): readonly string[] =>
+  pods.flatMap((pod) => [
+    ...podFiles(folders, pod),
+    ...pod.containers.map((container) => containerLogs(folders, pod, container)),
+  ]);

@@ -1,0 +1,42 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { cpu, group } from "../../../test/support/figures-of-groups.ts";
+import { type CpuSamples, lacksRates, nextSamples } from "./usage-rate.ts";
+
+const at = (readWallMs: number, usageNs: number, createdWallMs = 0) =>
+  group("/a", { readWallMs, createdWallMs, cpu: cpu({ usageNs }) });
+const NONE: CpuSamples = new Map();
+const rate = (samples: CpuSamples) => samples.get("/a")?.nanoCores;
+
+void test("[21.4] the rate is what the counter grew by, over the time between two readings", () => {
+  const first = nextSamples(NONE, [at(1_000_000, 5e9)]);
+  assert.deepEqual([rate(first), lacksRates(first)], [undefined, true]);
+  const second = nextSamples(first, [at(1_010_000, 5.5e9)]);
+  assert.deepEqual([rate(second), lacksRates(second)], [50_000_000, false]);
+});
+
+void test("[21.4] a group that began since the last reading, or just now, began at zero", () => {
+  assert.equal(rate(nextSamples(NONE, [at(1_010_000, 1e9, 1_000_000)])), 100_000_000);
+  const other = nextSamples(NONE, [at(1_000_000, 5e9)]);
+  assert.equal(
+    rate(nextSamples(other, [at(1_030_000, 2e9, 1_020_000)])),
+    200_000_000,
+    "another group of the same name",
+  );
+});
+
+void test("[21.4] a reading too long ago, or a moment ago, says nothing new", () => {
+  const first = nextSamples(NONE, [at(1_000_000, 5e9)]);
+  assert.equal(rate(nextSamples(first, [at(1_060_001, 6e9)])), undefined);
+  const second = nextSamples(first, [at(1_010_000, 6e9)]);
+  assert.equal(rate(nextSamples(second, [at(1_010_050, 7e9)])), 100_000_000, "what was known stays");
+  const third = nextSamples(nextSamples(second, [at(1_010_050, 7e9)]), [at(1_020_000, 7e9)]);
+  assert.equal(rate(third), 100_000_000, "and the moment counts from the older one");
+});
+
+void test("a clock that was set back gives no rate, and a group that is gone is forgotten", () => {
+  const first = nextSamples(NONE, [at(1_000_000, 5e9)]);
+  assert.equal(rate(nextSamples(first, [at(900_000, 6e9)])), undefined);
+  assert.equal(nextSamples(first, []).size, 0);
+  assert.equal(nextSamples(NONE, [{ id: "/a", readWallMs: 1, createdWallMs: 0 }]).size, 0);
+});

@@ -1,0 +1,184 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Pod, Volume } from "../../api/gen/core-v1.ts";
+import type { KnownObject } from "../cluster-objects/known-object.ts";
+import { type FileSources, fileVolume } from "./file-volume.ts";
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const pod = (spec: Partial<NonNullable<Pod["spec"]>> = {}): Pod => ({
+  metadata: { name: "web", namespace: "shop", uid: "u1" },
+  spec: { containers: [{ name: "app" }], ...spec },
+});
+
+const OBJECTS: ReadonlyMap<string, KnownObject<unknown>> = new Map<string, KnownObject<unknown>>([
+  [
+    "ConfigMap/shop/settings",
+    { kind: "present", object: { data: { a: "1", b: "2" }, binaryData: { c: base64("3") } } },
+  ],
+  [
+    "ConfigMap/shop/odd",
+    {
+      kind: "present",
+      object: {
+        data: Object.fromEntries([
+          ["__proto__", "x"],
+          ["constructor", "y"],
+        ]),
+      },
+    },
+  ],
+  ["Secret/shop/keys", { kind: "present", object: { data: { key: base64("\u0000secret") } } }],
+  ["ConfigMap/shop/gone", { kind: "missing" }],
+  ["Secret/shop/gone", { kind: "missing" }],
+  ["ConfigMap/shop/asked", { kind: "unknown", trouble: "the server is away" }],
+]);
+
+const sources: FileSources = {
+  object: (key) => OBJECTS.get(key),
+  token: ({ audience }) =>
+    audience === "nobody"
+      ? { kind: "failed", message: "failed to fetch token: no" }
+      : { kind: "present", token: "t0ken" },
+  field: ({ fieldRef }) =>
+    fieldRef === undefined ? { kind: "refused", message: "no field" } : { kind: "text", text: fieldRef.fieldPath },
+};
+
+/** Paths with their content and mode, or what stands in the way. */
+function made(volume: Omit<Volume, "name">, of: Pod = pod()) {
+  const result = fileVolume(of, { name: "v", ...volume }, sources);
+  if (result.kind !== "files") return result;
+  return [...result.files]
+    .map(([path, { content, mode, uid }]) => [path, new TextDecoder().decode(content), mode, uid] as const)
+    .sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+test("[13.7] a configMap's keys become files, texts and bytes alike, with the mode it asks for", () => {
+  assert.deepEqual(made({ configMap: { name: "settings" } }), [
+    ["a", "1", 0o644, undefined],
+    ["b", "2", 0o644, undefined],
+    ["c", "3", 0o644, undefined],
+  ]);
+  assert.deepEqual(
+    made({
+      configMap: {
+        name: "settings",
+        defaultMode: 0o400,
+        items: [
+          { key: "a", path: "deep/er/a", mode: 0o755 },
+          { key: "b", path: "b" },
+        ],
+      },
+    }),
+    [
+      ["b", "2", 0o400, undefined],
+      ["deep/er/a", "1", 0o755, undefined],
+    ],
+  );
+});
+
+test("[13.7] keys that are names of properties are keys like any other", () => {
+  assert.deepEqual(made({ configMap: { name: "odd" } }), [
+    ["__proto__", "x", 0o644, undefined],
+    ["constructor", "y", 0o644, undefined],
+  ]);
+});
+
+test("[13.7] a secret's bytes stay bytes", () => {
+  const result = fileVolume(pod(), { name: "v", secret: { secretName: "keys", defaultMode: 0o400 } }, sources);
+  assert(result.kind === "files");
+  assert.deepEqual(result.files.get("key"), {
+    content: new TextEncoder().encode("\u0000secret"),
+    mode: 0o400,
+    uid: undefined,
+  });
+});
+
+for (const [what, volume, message] of [
+  ["a missing configMap", { configMap: { name: "gone" } }, 'configmap "gone" not found'],
+  ["a missing secret", { secret: { secretName: "gone" } }, 'secret "gone" not found'],
+  [
+    "a missing key",
+    { configMap: { name: "settings", items: [{ key: "z", path: "z" }] } },
+    "configmap references non-existent config key: z",
+  ],
+  [
+    "a missing secret key",
+    { secret: { secretName: "keys", items: [{ key: "z", path: "z" }] } },
+    "references non-existent secret key: z",
+  ],
+  [
+    "a path that leads out",
+    { configMap: { name: "settings", items: [{ key: "a", path: "x/../../y" }] } },
+    "invalid path: must not contain '..': x/../../y",
+  ],
+  [
+    "an absolute path",
+    { configMap: { name: "settings", items: [{ key: "a", path: "/y" }] } },
+    "invalid path: must be relative path: /y",
+  ],
+  [
+    "a name of the writer's own",
+    { configMap: { name: "settings", items: [{ key: "a", path: "..data" }] } },
+    "invalid path: must not start with '..': ..data",
+  ],
+] as const) {
+  test(`[13.7] ${what} is said in upstream's words`, () => {
+    assert.deepEqual(made(volume), { kind: "refused", message });
+  });
+}
+
+test("[13.7] what is optional may be missing, whole or in part", () => {
+  assert.deepEqual(made({ configMap: { name: "gone", optional: true } }), []);
+  assert.deepEqual(made({ secret: { secretName: "gone", optional: true, items: [{ key: "z", path: "z" }] } }), []);
+  const items = [
+    { key: "z", path: "z" },
+    { key: "a", path: "a" },
+  ];
+  assert.deepEqual(made({ configMap: { name: "settings", optional: true, items } }), [["a", "1", 0o644, undefined]]);
+});
+
+test("an object that was not heard of yet is waited for, with what went wrong", () => {
+  assert.deepEqual(made({ configMap: { name: "asked" } }), { kind: "waits", why: "the server is away" });
+  assert.deepEqual(made({ configMap: { name: "never asked" } }), { kind: "waits", why: undefined });
+});
+
+test("[13.10] a projected volume holds what all its sources hold, and names all that is wrong", () => {
+  const projected = {
+    sources: [
+      { serviceAccountToken: { path: "token" } },
+      { configMap: { name: "settings", items: [{ key: "a", path: "ca.crt" }] } },
+      { downwardAPI: { items: [{ path: "namespace", fieldRef: { fieldPath: "metadata.namespace" } }] } },
+      { secret: { name: "keys" } },
+    ],
+  };
+  assert.deepEqual(
+    (made({ projected }) as readonly (readonly unknown[])[]).map(([path]) => path),
+    ["ca.crt", "key", "namespace", "token"],
+  );
+  const wrong = {
+    sources: [{ configMap: { name: "gone" } }, { secret: { name: "gone" } }, { configMap: { name: "gone" } }],
+  };
+  assert.deepEqual(made({ projected: wrong }), {
+    kind: "refused",
+    message: '[configmap "gone" not found, secret "gone" not found]',
+  });
+});
+
+test("[13.11] a token is for the one user or the group of the pod, and for everyone where there is neither", () => {
+  const projected = {
+    defaultMode: 0o644,
+    sources: [{ serviceAccountToken: { path: "token", expirationSeconds: 3607 } }],
+  };
+  const token = (of: Pod) => (made({ projected }, of) as readonly (readonly unknown[])[])[0];
+  const as = (runAsUser: number) => ({ name: `c${runAsUser}`, securityContext: { runAsUser } });
+  assert.deepEqual(token(pod()), ["token", "t0ken", 0o644, undefined]);
+  assert.deepEqual(token(pod({ securityContext: { fsGroup: 5 } })), ["token", "t0ken", 0o600, undefined]);
+  assert.deepEqual(token(pod({ securityContext: { runAsUser: 7 } })), ["token", "t0ken", 0o600, 7]);
+  assert.deepEqual(token(pod({ containers: [as(7)], initContainers: [as(7)] })), ["token", "t0ken", 0o600, 7]);
+  assert.deepEqual(token(pod({ containers: [as(7), as(8)] })), ["token", "t0ken", 0o644, undefined]);
+  assert.deepEqual(token(pod({ containers: [as(7), { name: "any" }] })), ["token", "t0ken", 0o644, undefined]);
+  assert.deepEqual(made({ projected: { sources: [{ serviceAccountToken: { path: "t", audience: "nobody" } }] } }), {
+    kind: "refused",
+    message: "failed to fetch token: no",
+  });
+});

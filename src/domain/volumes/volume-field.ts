@@ -1,0 +1,15 @@
+/** The text of one file of a volume that tells a pod of itself. */
+import type { DownwardAPIVolumeFile, Pod } from "../../api/gen/core-v1.ts";
+import { podField, type ReferredText } from "../pod/environment/field-reference.ts";
+import { volumeResource } from "../pod/environment/resource-reference.ts";
+
+export function volumeField(
+  pod: Pod,
+  { fieldRef, resourceFieldRef }: DownwardAPIVolumeFile,
+  allocatable: Readonly<Record<string, string>>,
+): ReferredText {
+  if (fieldRef !== undefined) return podField(fieldRef.fieldPath, pod);
+  return resourceFieldRef === undefined
+    ? { kind: "text", text: "" }
+    : volumeResource(resourceFieldRef, pod, allocatable);
+}

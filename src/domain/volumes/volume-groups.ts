@@ -1,0 +1,20 @@
+/** Groups that a pod's processes have because of its volumes: those that its PersistentVolumes say their files belong to. */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { KnownObject } from "../cluster-objects/known-object.ts";
+import { claimedVolume, claimNameOf } from "./claims.ts";
+import { usedVolumes } from "./volume-wish.ts";
+
+const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
+
+/** Without those that the pod lists itself. */
+export function volumeGroups(pod: Pod, object: (key: string) => KnownObject<unknown> | undefined): readonly bigint[] {
+  const listed = new Set((pod.spec?.securityContext?.supplementalGroups ?? []).map(BigInt));
+  const groups = new Set<bigint>();
+  for (const volume of usedVolumes(pod)) {
+    if (claimNameOf(pod.metadata?.name ?? "", volume) === undefined) continue;
+    const claimed = claimedVolume(pod, volume, "mount", object);
+    const group = claimed.kind === "bound" ? claimed.volume.metadata?.annotations?.[GROUP_ANNOTATION] : undefined;
+    if (group !== undefined && /^[+-]?\d+$/.test(group) && !listed.has(BigInt(group))) groups.add(BigInt(group));
+  }
+  return [...groups];
+}

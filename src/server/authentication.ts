@@ -1,0 +1,157 @@
+/**
+ * Who asks. In this order: a client certificate, a bearer token, a token among the protocols of a WebSocket; the first that proves
+ * somebody counts. A credential that proves nobody is an error even where anonymous askers are let in: they bring none.
+ */
+import { createHash, type X509Certificate } from "node:crypto";
+import type { IncomingMessage } from "node:http";
+import { TLSSocket } from "node:tls";
+import { tokenReviews } from "../api/resources.ts";
+import { errorText } from "../base/error-text.ts";
+import { ANONYMOUS, authenticated, type Caller } from "../domain/server/caller.ts";
+import type { ApiServer } from "../ports/api-server.ts";
+import type { Clock } from "../ports/clock.ts";
+import { verifyClientCertificate } from "./client-certificate.ts";
+import { type ReviewDesk, TooBusy } from "./review-desk.ts";
+import { TOKEN_PROTOCOL } from "./token-protocol.ts";
+
+export type Authentication =
+  | { readonly kind: "caller"; readonly caller: Caller; readonly isAnonymous: boolean }
+  | { readonly kind: "nobody"; readonly why: string }
+  | { readonly kind: "tooBusy"; readonly why: string };
+
+/** What a token proves. */
+export type TokenAnswer =
+  | { readonly kind: "caller"; readonly caller: Caller }
+  | { readonly kind: "nobody"; readonly why: string };
+
+export interface AuthenticationParts {
+  readonly clock: Clock;
+  /** Empty: nobody is proven by a certificate. */
+  readonly authorities: () => readonly X509Certificate[];
+  /** Undefined: tokens prove nobody and are not looked at. */
+  readonly tokens:
+    | { readonly api: Pick<ApiServer, "create">; readonly desk: ReviewDesk<TokenAnswer>; readonly keepMs: number }
+    | undefined;
+  readonly anonymous: boolean;
+}
+
+/** A refusal costs the API server a question; one that is repeated at once does not. */
+const REFUSAL_KEEP_MS_MAX = 10_000;
+
+type Proof = { readonly kind: "none" } | { readonly kind: "tooBusy"; readonly why: string } | TokenAnswer;
+
+const NONE: Proof = { kind: "none" };
+
+export async function authenticate(
+  request: IncomingMessage,
+  parts: AuthenticationParts,
+  signal: AbortSignal,
+): Promise<Authentication> {
+  const faults: string[] = [];
+  for (const prove of [byCertificate, byBearerToken, byProtocolToken]) {
+    const proof = await prove(request, parts, signal);
+    if (proof.kind === "caller") return { ...proof, caller: authenticated(proof.caller), isAnonymous: false };
+    if (proof.kind === "tooBusy") return proof;
+    if (proof.kind === "nobody") faults.push(proof.why);
+  }
+  if (faults.length > 0) return { kind: "nobody", why: faults.join("; ") };
+  if (parts.anonymous) return { kind: "caller", caller: ANONYMOUS, isAnonymous: true };
+  return { kind: "nobody", why: "no credential" };
+}
+
+async function byCertificate(request: IncomingMessage, { clock, authorities }: AuthenticationParts): Promise<Proof> {
+  const known = authorities();
+  if (known.length === 0) return NONE;
+  const { socket } = request;
+  if (!(socket instanceof TLSSocket)) return NONE;
+  const presented = presentedOver(socket);
+  if (presented.length === 0) return NONE;
+  // OpenSSL looks at more (constraints on names, lengths of chains), but only once, at the handshake: both must say yes. Its word is there already.
+  if (!socket.authorized) {
+    return { kind: "nobody", why: `verifying certificate: ${errorText(socket.authorizationError)}` };
+  }
+  const verified = verifyClientCertificate(presented, known, clock.wallMs());
+  if (verified.kind === "nameless") return NONE;
+  if (verified.kind === "refused") return { kind: "nobody", why: `verifying certificate ${verified.why}` };
+  return verified;
+}
+
+const PRESENTED_MAX = 8;
+
+function presentedOver(socket: TLSSocket): readonly X509Certificate[] {
+  const presented: X509Certificate[] = [];
+  let next = socket.getPeerX509Certificate();
+  while (next !== undefined && presented.length < PRESENTED_MAX) {
+    presented.push(next);
+    next = next.issuerCertificate;
+  }
+  return presented;
+}
+
+async function byBearerToken(
+  request: IncomingMessage,
+  parts: AuthenticationParts,
+  signal: AbortSignal,
+): Promise<Proof> {
+  const [scheme = "", token = ""] = (request.headers.authorization ?? "").trim().split(" ");
+  if (scheme.toLowerCase() !== "bearer" || token === "") return NONE;
+  const proof = await byToken(token, parts, signal);
+  // Nothing that answers needs it, and what is not there is not logged.
+  if (proof.kind === "caller") delete request.headers.authorization;
+  return proof;
+}
+
+const BASE64URL = /^[-_A-Za-z0-9]+$/;
+
+async function byProtocolToken(
+  request: IncomingMessage,
+  parts: AuthenticationParts,
+  signal: AbortSignal,
+): Promise<Proof> {
+  if (parts.tokens === undefined || request.headers.upgrade?.toLowerCase() !== "websocket") return NONE;
+  const all = (request.headers["sec-websocket-protocol"] ?? "").split(",").map((name) => name.trim());
+  const [encoded, ...more] = all.filter((name) => name.startsWith(TOKEN_PROTOCOL));
+  if (encoded === undefined) return NONE;
+  if (more.length > 0) return { kind: "nobody", why: "multiple base64.bearer.authorization tokens specified" };
+  const token = decodedToken(encoded.slice(TOKEN_PROTOCOL.length));
+  if (token === undefined) return { kind: "nobody", why: "invalid base64.bearer.authorization token encoding" };
+  const others = all.filter((name) => name !== encoded);
+  if (others.length === 0) return { kind: "nobody", why: "missing additional subprotocol" };
+  const proof = await byToken(token, parts, signal);
+  if (proof.kind === "caller") request.headers["sec-websocket-protocol"] = others.join(",");
+  return proof;
+}
+
+function decodedToken(encoded: string): string | undefined {
+  if (!BASE64URL.test(encoded)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.from(encoded, "base64url"));
+  } catch {
+    return undefined; // No UTF-8.
+  }
+}
+
+async function byToken(token: string, { tokens }: AuthenticationParts, signal: AbortSignal): Promise<Proof> {
+  if (tokens === undefined) return NONE;
+  const { api, desk, keepMs } = tokens;
+  const key = createHash("sha256").update(token).digest("base64");
+  const put = async (reviewSignal: AbortSignal) => {
+    const answer = await reviewed(api, token, reviewSignal);
+    return { answer, keepMs: answer.kind === "caller" ? keepMs : Math.min(keepMs, REFUSAL_KEEP_MS_MAX) };
+  };
+  try {
+    return await desk.ask(key, put, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    if (error instanceof TooBusy) return { kind: "tooBusy", why: error.message };
+    return { kind: "nobody", why: `the token could not be reviewed: ${errorText(error)}` };
+  }
+}
+
+async function reviewed(api: Pick<ApiServer, "create">, token: string, signal: AbortSignal): Promise<TokenAnswer> {
+  const { status = {} } = await api.create(tokenReviews, { metadata: {}, spec: { token } }, signal);
+  const { authenticated: isProven = false, user = {}, error = "" } = status;
+  if (!isProven) return { kind: "nobody", why: error === "" ? "invalid bearer token" : error };
+  const { username: name = "", uid = "", groups = [], extra = {} } = user;
+  return { kind: "caller", caller: { name, uid, groups, extra } };
+}

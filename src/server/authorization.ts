@@ -1,0 +1,80 @@
+/**
+ * Whether who asks may. The API server is asked of this node's subresources one after the other until one is allowed; of what reaches into
+ * containers for "create" too. What cannot be decided is not allowed.
+ */
+import { subjectAccessReviews } from "../api/resources.ts";
+import type { Caller } from "../domain/server/caller.ts";
+import { type PathParts, subresourcesOf, verbsOf } from "../domain/server/node-request.ts";
+import type { ApiServer } from "../ports/api-server.ts";
+import { type ReviewDesk, TooBusy } from "./review-desk.ts";
+import { Refusal } from "./route.ts";
+
+export type AuthorizationParts =
+  | { readonly mode: "alwaysAllow" }
+  | {
+      readonly mode: "webhook";
+      readonly api: Pick<ApiServer, "create">;
+      readonly desk: ReviewDesk<boolean>;
+      readonly nodeName: string;
+      readonly keepAllowedMs: number;
+      readonly keepDeniedMs: number;
+    };
+
+export interface AccessAsked {
+  readonly caller: Caller;
+  readonly method: string;
+  readonly path: PathParts;
+}
+
+/** Returns when it is allowed; throws the `Refusal` to answer with when it is not. */
+export async function authorize(asked: AccessAsked, parts: AuthorizationParts, signal: AbortSignal): Promise<void> {
+  if (parts.mode === "alwaysAllow") return;
+  const { caller, method, path } = asked;
+  for (const verb of verbsOf(method, path)) await authorizeVerb({ caller, verb, path }, parts, signal);
+}
+
+type Webhook = Extract<AuthorizationParts, { mode: "webhook" }>;
+
+interface VerbAsked {
+  readonly caller: Caller;
+  readonly verb: string;
+  readonly path: PathParts;
+}
+
+async function authorizeVerb({ caller, verb, path }: VerbAsked, parts: Webhook, signal: AbortSignal): Promise<void> {
+  const subresources = subresourcesOf(path);
+  for (const subresource of subresources) {
+    if (await isAllowed(caller, { verb, subresource }, parts, signal)) return;
+  }
+  const names = subresources.join(" ");
+  throw new Refusal(403, `Forbidden (user=${caller.name}, verb=${verb}, resource=nodes, subresource(s)=[${names}])\n`);
+}
+
+async function isAllowed(
+  caller: Caller,
+  { verb, subresource }: { readonly verb: string; readonly subresource: string },
+  { api, desk, nodeName, keepAllowedMs, keepDeniedMs }: Webhook,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { name: user, uid, groups, extra } = caller;
+  const resourceAttributes = { verb, version: "v1", resource: "nodes", subresource, name: nodeName };
+  const spec = {
+    user,
+    groups: [...groups],
+    ...(uid === "" ? {} : { uid }),
+    extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])),
+    resourceAttributes,
+  };
+  const put = async (reviewSignal: AbortSignal) => {
+    const { status } = await api.create(subjectAccessReviews, { metadata: {}, spec }, reviewSignal);
+    const answer = status?.allowed === true && status.denied !== true;
+    return { answer, keepMs: answer ? keepAllowedMs : keepDeniedMs };
+  };
+  try {
+    return await desk.ask(JSON.stringify(spec), put, signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    const what = `(user=${user}, verb=${verb}, resource=nodes, subresource=${subresource})`;
+    throw new Refusal(error instanceof TooBusy ? 503 : 500, `Authorization error ${what}`, { cause: error });
+  }
+}

@@ -1,0 +1,33 @@
+/** Certificates from their text, or why they are none. */
+import { X509Certificate } from "node:crypto";
+import { createSecureContext } from "node:tls";
+import { errorText } from "../base/error-text.ts";
+import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
+
+const BLOCK = /-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g;
+
+/** In the order of the bundle. Throws when one of them is broken, or when there is none. */
+export function parseCertificates(pem: string): readonly X509Certificate[] {
+  const certificates = [...pem.matchAll(BLOCK)].map(([block]) => new X509Certificate(block));
+  if (certificates.length === 0) throw new Error("data does not contain any valid RSA or ECDSA certificates");
+  return certificates;
+}
+
+/** Why nobody can be verified by it; undefined when somebody can. */
+export const bundleFault = (pem: string): string | undefined => faultIn(() => parseCertificates(pem));
+
+/** Why the node cannot show it: broken, or a key that belongs to another. */
+export const servingFault = ({ certificatePem, keyPem }: ServingCertificate): string | undefined =>
+  faultIn(() => {
+    parseCertificates(certificatePem);
+    createSecureContext({ cert: certificatePem, key: keyPem });
+  });
+
+function faultIn(run: () => unknown): string | undefined {
+  try {
+    run();
+    return undefined;
+  } catch (error) {
+    return errorText(error);
+  }
+}

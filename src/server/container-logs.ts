@@ -1,0 +1,146 @@
+/**
+ * GET /containerLogs/{namespace}/{pod}/{container}: what `kubectl logs` reads. Errors are found before the answer begins where they can be; what
+ * comes up later is said in the answer's body, as the Go kubelet does.
+ */
+import { once } from "node:events";
+import type { ServerResponse } from "node:http";
+import type { ContainerStatus, Pod } from "../api/gen/core-v1.ts";
+import { goQuote } from "../base/go-text.ts";
+import type { ReadTable } from "../concurrency/latest-table.ts";
+import { LogFormatter } from "../domain/logs/log-formatter.ts";
+import {
+  type LogOptions,
+  type LogRefusal,
+  logView,
+  parseLogOptions,
+  wantedStreams,
+} from "../domain/logs/log-options.ts";
+import { logSource, runtimeId } from "../domain/logs/log-source.ts";
+import { everyContainer } from "../domain/pod/every-container.ts";
+import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { HostFiles } from "../ports/host-files.ts";
+import type { Log } from "../ports/log.ts";
+import type { LogFiles } from "../ports/log-files.ts";
+import type { Runtime } from "../ports/runtime.ts";
+import { RuntimeError } from "../ports/runtime-error.ts";
+import { type FollowedContainer, readLog } from "./read-log.ts";
+import { type Asked, Refusal, type Route } from "./route.ts";
+
+export interface ContainerLogsOptions {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly logFiles: Pick<LogFiles, "open" | "openCompressed" | "identityAt">;
+  readonly files: Pick<HostFiles, "list" | "watch">;
+  readonly runtime: Pick<Runtime, "containerStatus">;
+  /** As it is known here now, of two of one name the one that is not ending. */
+  readonly podNamed: (namespace: string, name: string) => Pod | undefined;
+  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  /** Whether one stream alone is to be had. */
+  readonly splitStreams: boolean;
+}
+
+export const containerLogs = (options: ContainerLogsOptions): Route => ({
+  path: "/containerLogs/{namespace}/{pod}/{container}",
+  methods: ["GET"],
+  subresources: ["proxy"],
+  switch: "debugging",
+  readOnlyPort: false,
+  longRunning: true,
+  answer: (asked, response) => answer(options, asked, response),
+});
+
+async function answer(options: ContainerLogsOptions, asked: Asked, response: ServerResponse): Promise<void> {
+  const { namespace = "", pod: podName = "", container = "" } = asked.parts;
+  const wanted = accepted(parseLogOptions((name) => asked.query.get(name) ?? undefined));
+  const pod = options.podNamed(namespace, podName);
+  if (pod === undefined) throw new Refusal(404, `pod ${goQuote(podName)} does not exist`);
+  if (!everyContainer(pod.spec).some(({ name }) => name === container)) {
+    throw new Refusal(404, `container ${goQuote(container)} not found in pod ${goQuote(podName)}`);
+  }
+  const streams = accepted(wantedStreams(wanted.stream, options.splitStreams));
+  const source = logSource(statusOf(pod, container), { pod: podName, container, previous: wanted.previous });
+  if (source.kind === "none") throw new Refusal(400, source.why);
+  response.flushHeaders();
+  const formatter = new LogFormatter(logView(wanted, streams, options.clock.wallMs()));
+  const trouble = await sendLog(
+    { uid: pod.metadata?.uid ?? "", id: source.id, wanted, formatter },
+    options,
+    asked,
+    response,
+  );
+  if (formatter.linesLeftOut > 0) {
+    const fields = { pod: podName, container, lines: formatter.linesLeftOut };
+    options.log.info(2, "lines of a log could not be read and were left out", fields);
+  }
+  if (!asked.signal.aborted) response.end(trouble ?? "");
+}
+
+function accepted<T>(
+  parsed: { readonly kind: "is"; readonly value: T } | { readonly kind: "refused"; readonly refusal: LogRefusal },
+): T {
+  if (parsed.kind === "is") return parsed.value;
+  throw new Refusal(parsed.refusal.status, parsed.refusal.text);
+}
+
+const statusOf = ({ status }: Pod, container: string): ContainerStatus | undefined =>
+  [status?.containerStatuses, status?.initContainerStatuses, status?.ephemeralContainerStatuses]
+    .flatMap((statuses) => statuses ?? [])
+    .find(({ name }) => name === container);
+
+interface Sending {
+  readonly uid: string;
+  readonly id: string;
+  readonly wanted: LogOptions;
+  readonly formatter: LogFormatter;
+}
+
+/** Answers what went wrong once the answer had begun. */
+async function sendLog(
+  { uid, id, wanted, formatter }: Sending,
+  options: ContainerLogsOptions,
+  { signal }: Asked,
+  response: ServerResponse,
+): Promise<string | undefined> {
+  try {
+    const { status } = await options.runtime.containerStatus(runtimeId(id), { verbose: false }, signal);
+    const follow = wanted.follow ? followed(uid, status.id, options) : undefined;
+    const write = (bytes: Uint8Array) => written(response, bytes, signal);
+    const { tailLines } = wanted;
+    return await readLog({ ...options, path: status.logPath, tailLines, follow, formatter, write }, signal);
+  } catch (error) {
+    if (signal.aborted) return undefined; // Nobody listens any more.
+    if (!(error instanceof RuntimeError)) throw error;
+    options.log.info(4, "the runtime knows nothing of a container whose log is asked for", { id, err: error.message });
+    return `unable to retrieve container logs for ${id}`;
+  }
+}
+
+/** One piece is on its way at a time: who reads slowly holds up only its own log. */
+async function written(response: ServerResponse, bytes: Uint8Array, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  if (response.destroyed) throw new Error("the asker is gone");
+  if (!response.write(bytes)) await once(response, "drain", { signal });
+}
+
+/** By what is seen of the runtime anyway; one that is not seen is asked for. */
+const followed = (
+  uid: string,
+  id: string,
+  { podRuntimeStatus, runtime }: Pick<ContainerLogsOptions, "podRuntimeStatus" | "runtime">,
+): FollowedContainer => ({
+  async isRunning(signal) {
+    const seen = podRuntimeStatus.get(uid)?.containers.find((container) => container.id === id);
+    if (seen !== undefined) return seen.state === "running";
+    try {
+      return (await runtime.containerStatus(id, { verbose: false }, signal)).status.state === "running";
+    } catch (error) {
+      // Containers run on while their runtime is away: only its own word ends a follower.
+      return !(error instanceof RuntimeError && error.code === "notFound");
+    }
+  },
+  watch: (changed) =>
+    podRuntimeStatus.watch((key) => {
+      if (key === uid) changed();
+    }),
+});

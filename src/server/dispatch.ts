@@ -1,0 +1,271 @@
+/**
+ * From a request to the route that answers it. Nothing answers before it is settled who asks and that they may; the path that is authorised
+ * is the path that is routed. Every request is answered once, counted once and told once in the access log.
+ */
+import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import { errorText } from "../base/error-text.ts";
+import { linkSignals } from "../concurrency/link-signals.ts";
+import type { PathParts } from "../domain/server/node-request.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Tracer } from "../ports/tracer.ts";
+import type { AccessLog } from "./access-log.ts";
+import { sendElsewhere, sendText } from "./answers.ts";
+import { type AuthenticationParts, authenticate } from "./authentication.ts";
+import { type AuthorizationParts, authorize } from "./authorization.ts";
+import type { Doorkeeper } from "./doorkeeper.ts";
+import { LIMITS } from "./limits.ts";
+import { type RequestLine, requestLine, requireBodiless, requirePlain } from "./request-line.ts";
+import { labelsOf, type RequestLabels, type RequestObserver } from "./request-observer.ts";
+import { inRequestSpan } from "./request-span.ts";
+import { type Asked, Refusal, type Route } from "./route.ts";
+import { forMethod, type Match, MethodRefusal, type Router, routeAt, SlashMissing } from "./router.ts";
+import { FOR_MONITORS, refuseClosed, type Switches } from "./switches.ts";
+
+export interface DispatchParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly tracer: Tracer;
+  readonly accessLog: AccessLog;
+  readonly observer: RequestObserver;
+  readonly router: Router;
+  readonly switches: Switches;
+  /** Undefined: the port that asks nobody who they are. */
+  readonly access:
+    | { readonly authentication: AuthenticationParts; readonly authorization: AuthorizationParts }
+    | undefined;
+  readonly doorkeeper: Pick<Doorkeeper, "recognise" | "letIn">;
+  /** How long a stream may be silent. */
+  readonly streamIdleMs: number;
+  /** Of requests that run until their asker has enough, at once. */
+  readonly streamsMax: number;
+}
+
+/** What is known of a request while it is under way, and where its answer goes. */
+interface Visit {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly line: RequestLine;
+  readonly labels: RequestLabels;
+  user: string | undefined;
+  /** Has proven who they are. */
+  isKnown: boolean;
+  target: string | undefined;
+  why: string | undefined;
+}
+
+type Require = (request: IncomingMessage, line: RequestLine) => PathParts;
+type CarryOut = (route: Route, asked: Asked) => Promise<void>;
+
+export class Dispatch {
+  readonly #parts: DispatchParts;
+  readonly #shutdown: AbortSignal;
+  readonly #pipelined = new WeakMap<Socket, number>();
+  #streams = 0;
+
+  constructor(parts: DispatchParts, shutdown: AbortSignal) {
+    this.#parts = parts;
+    this.#shutdown = shutdown;
+  }
+
+  /** Whether the request leaves HTTP behind. One that only offers to is answered like any other. */
+  wantsUpgrade(request: IncomingMessage): boolean {
+    const { method, path } = requestLine(request);
+    if (path === undefined) return false;
+    return forMethod(this.#parts.router.at(path), method)?.route.upgrade !== undefined;
+  }
+
+  async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { socket } = request;
+    const waiting = this.#pipelined.get(socket) ?? 0;
+    if (waiting >= LIMITS.pipelinedMax) {
+      socket.destroy();
+      return;
+    }
+    this.#pipelined.set(socket, waiting + 1);
+    await this.#visit(request, response, requirePlain, async (route, asked) => {
+      const limitMs = route.longRunning ? LIMITS.longAnswerMsMax : LIMITS.answerMsMax;
+      using limited = linkSignals(asked.signal);
+      const late = () => limited.abort(new Refusal(503, "no answer in time\n"));
+      const cancel = this.#parts.clock.after(limitMs, late);
+      try {
+        await route.answer({ ...asked, signal: limited.signal }, response);
+        if (!route.longRunning) await taken(request, response, limited.signal);
+      } finally {
+        cancel();
+      }
+    });
+    this.#pipelined.set(socket, (this.#pipelined.get(socket) ?? 1) - 1);
+  }
+
+  async upgrade(request: IncomingMessage, head: Uint8Array): Promise<void> {
+    const { socket } = request;
+    const response = refusalResponse(request);
+    await this.#visit(request, response, requireBodiless, async (route, asked) => {
+      response.detachSocket(socket);
+      const writtenBytes = socket.bytesWritten;
+      socket.setTimeout(this.#parts.streamIdleMs, () => socket.destroy());
+      try {
+        await route.upgrade?.(asked, socket, head);
+      } catch (error) {
+        // It has not begun yet to speak whatever comes after HTTP.
+        if (!socket.destroyed && socket.bytesWritten === writtenBytes) response.assignSocket(socket);
+        throw error;
+      }
+    });
+  }
+
+  async #visit(
+    request: IncomingMessage,
+    response: ServerResponse,
+    require: Require,
+    carryOut: CarryOut,
+  ): Promise<void> {
+    const { clock, observer, accessLog, access } = this.#parts;
+    const line = requestLine(request);
+    const labels = labelsOf(line.method, line.path, access === undefined ? "readonly" : "readwrite");
+    const visit: Visit = {
+      request,
+      response,
+      line,
+      labels,
+      user: undefined,
+      isKnown: false,
+      target: undefined,
+      why: undefined,
+    };
+    const startMs = clock.monotonicMs();
+    const peer = request.socket.remoteAddress ?? "";
+    observer.onAsked(labels);
+    let status = 0;
+    try {
+      await this.#carriedOut(visit, require, carryOut);
+      status = response.socket === null && !response.headersSent ? 101 : response.statusCode;
+    } catch (error) {
+      status = this.#failed(error, visit);
+    } finally {
+      const ms = clock.monotonicMs() - startMs;
+      const { method, bucket } = labels;
+      const { user, target, why } = visit;
+      observer.onAnswered({ ...labels, status, ms });
+      accessLog.tell({ method, bucket, status, ms, user, peer, target, why });
+    }
+  }
+
+  async #carriedOut(visit: Visit, require: Require, carryOut: CarryOut): Promise<void> {
+    const { request, line } = visit;
+    using gone = linkSignals(this.#shutdown);
+    const leave = () => gone.abort(new Error("the asker has left"));
+    request.socket.once("close", leave);
+    try {
+      const path = require(request, line);
+      await this.#admit(visit, path, gone.signal);
+      const { route, parts } = this.#matched(line, path);
+      visit.target = Object.values(parts).join("/") || undefined;
+      const asked = { request, parts, query: new URLSearchParams(line.query), signal: gone.signal };
+      const { tracer } = this.#parts;
+      await this.#counted(route, () => inRequestSpan(tracer, { ...visit, route }, () => carryOut(route, asked)));
+    } finally {
+      request.socket.off("close", leave);
+    }
+  }
+
+  async #admit(visit: Visit, path: PathParts, signal: AbortSignal): Promise<void> {
+    const { access, doorkeeper } = this.#parts;
+    const { socket } = visit.request;
+    if (access === undefined) return doorkeeper.letIn(socket);
+    const who = await authenticate(visit.request, access.authentication, signal);
+    if (who.kind !== "caller") {
+      visit.why = who.why;
+      throw who.kind === "tooBusy" ? new Refusal(503, "Service Unavailable\n") : new Refusal(401, "Unauthorized");
+    }
+    const { caller, isAnonymous } = who;
+    visit.user = caller.name;
+    visit.isKnown = !isAnonymous;
+    if (!isAnonymous) doorkeeper.recognise(socket);
+    await authorize({ caller, method: visit.line.method, path }, access.authorization, signal);
+    doorkeeper.letIn(socket);
+  }
+
+  #matched({ method, endsInSlash }: RequestLine, path: PathParts): Match {
+    const { router, access } = this.#parts;
+    const switches = access === undefined ? FOR_MONITORS : this.#parts.switches;
+    const isOpen = ({ switch: by, readOnlyPort }: Route) =>
+      access === undefined ? readOnlyPort : switches.debugging || by === "none";
+    const place = { path, endsInSlash };
+    const found = router.at(path);
+    if (access !== undefined || !found.some(({ route }) => isOpen(route))) {
+      refuseClosed(place, found[0]?.route.switch, switches);
+    }
+    return routeAt(router, place, method, isOpen);
+  }
+
+  async #counted({ longRunning }: Route, run: () => Promise<void>): Promise<void> {
+    if (!longRunning) return run();
+    if (this.#streams >= this.#parts.streamsMax) throw new Refusal(503, "too many streams\n");
+    this.#streams += 1;
+    try {
+      await run();
+    } finally {
+      this.#streams -= 1;
+    }
+  }
+
+  /** Answers with what went wrong where that is still possible. The status it was answered with; 0 for none. */
+  #failed(error: unknown, visit: Visit): number {
+    const { request, response, labels, line } = visit;
+    const refusal = error instanceof Refusal ? error : undefined;
+    if (refusal?.cause !== undefined) visit.why = errorText(refusal.cause);
+    if (request.socket.destroyed) return 0;
+    if (refusal === undefined) this.#parts.log.error("A request was not answered", error, { path: labels.bucket });
+    if (response.headersSent || response.socket === null) {
+      request.socket.destroy();
+      return response.headersSent ? response.statusCode : 0;
+    }
+    const status = refusal?.status ?? 500;
+    if (error instanceof SlashMissing) {
+      sendElsewhere(response, request.method, error.location + (line.query === "" ? "" : `?${line.query}`));
+      return status;
+    }
+    sendText(response, status, errorText(error), {
+      // A new handshake may prove what this one did not, and who proves nothing holds no connection.
+      ...(status === 401 ? { Connection: "close" } : {}),
+      ...(error instanceof MethodRefusal ? { Allow: error.allow } : {}),
+    });
+    return status;
+  }
+}
+
+/** Until the answer has left us. Who does not take it by the signal is cut off. */
+async function taken({ socket }: IncomingMessage, response: ServerResponse, signal: AbortSignal): Promise<void> {
+  if (response.writableFinished) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const cut = () => {
+    socket.destroy();
+    resolve();
+  };
+  response.once("finish", resolve);
+  signal.addEventListener("abort", cut, { once: true });
+  if (signal.aborted) cut();
+  try {
+    await promise;
+  } finally {
+    response.off("finish", resolve);
+    signal.removeEventListener("abort", cut);
+  }
+}
+
+/** For a "no" in place of an upgrade, which is the end of the connection. */
+function refusalResponse(request: IncomingMessage): ServerResponse {
+  const { socket } = request;
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket);
+  response.once("finish", () => {
+    response.detachSocket(socket);
+    socket.destroySoon();
+  });
+  socket.on("error", () => socket.destroy()); // The route hears of it by its signal.
+  return response;
+}

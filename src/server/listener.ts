@@ -1,0 +1,200 @@
+/**
+ * The node's API over TLS, HTTP/1.1 only, or in the clear for the port that asks nobody. The certificate that is shown and the authorities
+ * of client certificates change with their cells, for new connections; open ones stay. Without a certificate every handshake fails.
+ */
+import {
+  createServer as createHttp,
+  type Server as HttpServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createHttps, type Server as HttpsServer } from "node:https";
+import { createServer, type Server, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { SecureContextOptions } from "node:tls";
+import { errorText } from "../base/error-text.ts";
+import type { Latest } from "../concurrency/latest-cell.ts";
+import { linkSignals } from "../concurrency/link-signals.ts";
+import { TokenBucket } from "../concurrency/token-bucket.ts";
+import { whenever } from "../concurrency/whenever.ts";
+import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { Log } from "../ports/log.ts";
+import type { Dispatch } from "./dispatch.ts";
+import type { Doorkeeper } from "./doorkeeper.ts";
+import { keepListening } from "./keep-listening.ts";
+import { LIMITS } from "./limits.ts";
+import type { TlsSettings } from "./tls-settings.ts";
+
+export interface ListenerOptions {
+  readonly address: string;
+  readonly port: number;
+  /** Undefined: in the clear. */
+  readonly tls: TlsParts | undefined;
+}
+
+export interface TlsParts {
+  readonly settings: TlsSettings;
+  readonly certificate: Latest<ServingCertificate | undefined>;
+  readonly clientCa: Latest<string | undefined>;
+}
+
+export interface ListenerParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly doorkeeper: Doorkeeper;
+  readonly dispatch: Dispatch;
+  readonly onListening?: (address: { readonly address: string; readonly port: number }) => void;
+}
+
+/** How often it is told that a connection could not be taken. */
+const ACCEPT_FAILURES = { perSecond: 0.2, burst: 5 } as const;
+
+/** Ends only by its signal. */
+export async function runListener(
+  options: ListenerOptions,
+  parts: ListenerParts,
+  shutdown: AbortSignal,
+): Promise<void> {
+  const again = { ...parts, failure: "Failed to listen and serve" };
+  await keepListening(() => listen(options, parts, shutdown), again, shutdown);
+}
+
+/** Until the signal, or the error that ended it. */
+async function listen(
+  { address, port, tls }: ListenerOptions,
+  parts: ListenerParts,
+  shutdown: AbortSignal,
+): Promise<Error | undefined> {
+  const { log, doorkeeper } = parts;
+  using life = linkSignals(shutdown);
+  const server = tls === undefined ? createHttp(httpOptions(parts)) : createTlsServer(tls, parts, life.signal);
+  serve(server, parts);
+  // Connections are taken here and handed on, so that one too many costs no handshake. The HTTP server never listens itself, and is told
+  // that it does: from then on it holds slow clients against their limits.
+  const door = createServer({ noDelay: true }, (socket) => {
+    if (doorkeeper.admit(socket)) server.emit("connection", socket);
+  });
+  server.emit("listening");
+  const { promise, resolve } = Promise.withResolvers<Error | undefined>();
+  const stop = () => door.close(() => resolve(undefined));
+  onDoorError(door, parts, resolve);
+  door.listen({ host: address, port, backlog: LIMITS.backlogMax }, () => {
+    const bound = door.address();
+    if (typeof bound !== "object" || bound === null) return;
+    log.info(0, tls === undefined ? "Starting to listen read-only" : "Starting to listen", { ...bound });
+    parts.onListening?.(bound);
+  });
+  shutdown.addEventListener("abort", stop, { once: true });
+  if (shutdown.aborted) stop();
+  const abortedByNow = () => doorkeeper.closeAll();
+  shutdown.addEventListener("abort", abortedByNow, { once: true });
+  try {
+    return await promise;
+  } finally {
+    shutdown.removeEventListener("abort", stop);
+    shutdown.removeEventListener("abort", abortedByNow);
+    door.close();
+    doorkeeper.closeAll();
+    server.close();
+    life.abort(new Error("no longer listening"));
+  }
+}
+
+/** One connection that could not be taken, for want of descriptors say, is no reason not to wait for the next. */
+function onDoorError(door: Server, { clock, log }: ListenerParts, notListening: (error: Error) => void): void {
+  const telling = new TokenBucket(clock, ACCEPT_FAILURES);
+  door.on("error", (error) => {
+    if (!door.listening) notListening(error);
+    else if (telling.tryTake()) log.error("A connection could not be taken", error);
+  });
+}
+
+const httpOptions = ({ dispatch }: ListenerParts) => ({
+  maxHeaderSize: LIMITS.headerBytesMax,
+  headersTimeout: LIMITS.headersMsMax,
+  requestTimeout: LIMITS.requestMsMax,
+  keepAliveTimeout: LIMITS.idleMsMax,
+  connectionsCheckingInterval: LIMITS.checkEveryMs,
+  insecureHTTPParser: false,
+  shouldUpgradeCallback: (request: IncomingMessage) => dispatch.wantsUpgrade(request),
+});
+
+function createTlsServer(tls: TlsParts, parts: ListenerParts, signal: AbortSignal): HttpsServer {
+  const server = createHttps({
+    ...httpOptions(parts),
+    ...contextOf(tls),
+    ALPNProtocols: ["http/1.1"],
+    requestCert: true,
+    rejectUnauthorized: false, // Each request is looked at by itself: its certificate may not be its only credential.
+    handshakeTimeout: LIMITS.handshakeMsMax,
+  });
+  const swap = () => {
+    try {
+      server.setSecureContext(contextOf(tls));
+    } catch (error) {
+      parts.log.error("The new certificate cannot be shown; the old one stays", error);
+    }
+  };
+  void whenever(tls.certificate, swap, signal);
+  void whenever(tls.clientCa, swap, signal);
+  // Noise of the network: scanners, clients that distrust us. Told only to those who look.
+  server.on("tlsClientError", (error, socket) => {
+    parts.log.info(4, "http: TLS handshake error", { peer: socket.remoteAddress, err: errorText(error) });
+  });
+  return server;
+}
+
+function contextOf({ settings, certificate, clientCa }: TlsParts): SecureContextOptions {
+  const { minVersion, ciphers, curves } = settings;
+  const shown = certificate.value;
+  return {
+    minVersion,
+    ciphers,
+    ecdhCurve: curves,
+    honorCipherOrder: true,
+    allowPartialTrustChain: true,
+    // Without any, OpenSSL must not fall back on the authorities of the web.
+    ca: clientCa.value ?? [],
+    ...(shown === undefined ? {} : { cert: shown.certificatePem, key: shown.keyPem }),
+  };
+}
+
+function serve(server: HttpServer, { clock, dispatch, log }: ListenerParts): void {
+  server.maxHeadersCount = LIMITS.headersMax + 1; // One more than is allowed, so that it is seen.
+  const failed = (request: IncomingMessage) => (error: unknown) => {
+    log.error("A request was not answered", error);
+    request.socket.destroy();
+  };
+  server.on("request", (request: IncomingMessage, response: ServerResponse) => {
+    boundBody(clock, request, response);
+    dispatch.answer(request, response).catch(failed(request));
+  });
+  server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
+    // Its own while the request has a body to come: unheard, what breaks it would end the process.
+    stream.on("error", () => request.socket.destroy());
+    dispatch.upgrade(request, head).catch(failed(request));
+  });
+  server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+    server.emit("request", request, response); // It gets its answer when it is known that it may ask at all.
+  });
+  server.on("clientError", (error: Error & { readonly code?: string }, socket: Socket) => {
+    if (!socket.writable || error.code === "ECONNRESET") {
+      socket.destroy();
+      return;
+    }
+    const status = error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request";
+    const answer = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: text/plain\r\n\r\n${status}`;
+    socket.end(answer, () => socket.destroy());
+  });
+}
+
+/** Who has its answer and still sends has a moment to come to an end. */
+function boundBody(clock: Clock, request: IncomingMessage, response: ServerResponse): void {
+  response.once("finish", () => {
+    if (request.complete) return;
+    clock.after(LIMITS.leftoverMsMax, () => {
+      if (!request.complete) request.socket.destroy();
+    });
+  });
+}

@@ -1,0 +1,28 @@
+/** A route that answers at once and is done. */
+import type { ServerResponse } from "node:http";
+import type { Asked, Method, Route, RouteSwitch, Subresource } from "./route.ts";
+
+/** Some of the Go kubelet's handlers never look at the method. */
+export const ANY_METHOD: readonly Method[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+export const READ: readonly Method[] = ["GET"];
+
+export interface PlainRoute {
+  readonly methods: readonly Method[];
+  readonly subresources: readonly Subresource[];
+  readonly switch?: RouteSwitch;
+  readonly readOnlyPort?: boolean;
+}
+
+export const plainRoute = (
+  path: string,
+  { methods, subresources, switch: by = "none", readOnlyPort = false }: PlainRoute,
+  answer: (asked: Asked, response: ServerResponse) => void | Promise<void>,
+): Route => ({
+  path,
+  methods,
+  subresources,
+  switch: by,
+  readOnlyPort,
+  longRunning: false,
+  answer: async (asked, response) => answer(asked, response),
+});

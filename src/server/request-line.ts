@@ -1,0 +1,37 @@
+/** What a request is before anybody looks at who sent it: a path that has one meaning, and nothing that no honest client sends. */
+import type { IncomingMessage } from "node:http";
+import { type PathParts, parsePath } from "../domain/server/node-request.ts";
+import { LIMITS } from "./limits.ts";
+import { Refusal } from "./route.ts";
+
+export interface RequestLine {
+  readonly method: string;
+  /** Undefined: to be refused. */
+  readonly path: PathParts | undefined;
+  /** Which some paths need and others do not bear. */
+  readonly endsInSlash: boolean;
+  readonly query: string;
+}
+
+export function requestLine({ method = "", url = "" }: IncomingMessage): RequestLine {
+  const mark = url.indexOf("?");
+  const [path, query] = mark < 0 ? [url, ""] : [url.slice(0, mark), url.slice(mark + 1)];
+  return { method, path: parsePath(path), endsInSlash: path.endsWith("/"), query };
+}
+
+/** Throws the refusal to answer with. */
+export function requirePlain({ url = "", rawHeaders, headers }: IncomingMessage, { path }: RequestLine): PathParts {
+  if (Buffer.byteLength(url) > LIMITS.urlBytesMax) throw new Refusal(414, "414 URI Too Long\n");
+  if (rawHeaders.length / 2 > LIMITS.headersMax) throw new Refusal(431, "431 Request Header Fields Too Large\n");
+  if (Number(headers["content-length"] ?? 0) > LIMITS.bodyBytesMax) throw new Refusal(413, "413 Payload Too Large\n");
+  if (path === undefined) throw new Refusal(400, "400 Bad Request");
+  return path;
+}
+
+/** What leaves HTTP behind has nothing to say in it: where its body ends and the stream begins could be read in two ways. */
+export function requireBodiless(request: IncomingMessage, line: RequestLine): PathParts {
+  const path = requirePlain(request, line);
+  const { "content-length": length = "0", "transfer-encoding": encoding } = request.headers;
+  if (!request.complete || Number(length) !== 0 || encoding !== undefined) throw new Refusal(400, "400 Bad Request");
+  return path;
+}

@@ -1,0 +1,81 @@
+/** A request that is answered, as traces tell it: by the names and attributes that the Go kubelet's server gives. Those who may not ask are not told of. */
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { TLSSocket } from "node:tls";
+import type { Attributes } from "../domain/tracing/span.ts";
+import { noTracer, type SpanStart, type Tracer } from "../ports/tracer.ts";
+import { Refusal, type Route } from "./route.ts";
+
+const SCOPE = "deckhand/server";
+
+export interface TracedRequest {
+  readonly route: Pick<Route, "path">;
+  readonly request: IncomingMessage;
+  readonly response: Pick<ServerResponse, "statusCode" | "headersSent">;
+  /** Whether it is known who asks. What strangers say of traces is not believed: each request of theirs is one of its own. */
+  readonly isKnown: boolean;
+}
+
+/** Runs `answer` as a span within the trace that the request brings along, if it brings one. */
+export async function inRequestSpan(tracer: Tracer, asked: TracedRequest, answer: () => Promise<void>): Promise<void> {
+  if (tracer === noTracer) return answer();
+  const { response } = asked;
+  const span = tracer.begin(startOf(asked));
+  // Of what left HTTP behind only that is known.
+  let status = 101;
+  try {
+    await tracer.within(span, answer);
+    if (response.headersSent) status = response.statusCode;
+  } catch (error) {
+    status = error instanceof Refusal ? error.status : 500;
+    throw error;
+  } finally {
+    span.set({ "http.response.status_code": status });
+    if (status >= 500) span.fail("");
+    span.end();
+  }
+}
+
+function startOf({ route, request, isKnown }: TracedRequest): SpanStart {
+  const name = namedAsUpstream(route.path);
+  const { traceparent, tracestate } = request.headers;
+  const brings = isKnown && typeof traceparent === "string";
+  return {
+    scope: SCOPE,
+    name,
+    kind: "server",
+    attributes: { ...attributesOf(request), "http.route": name },
+    parent: brings ? { traceparent, tracestate: String(tracestate ?? "") } : "none",
+  };
+}
+
+const UPSTREAM_PARTS: Readonly<Record<string, string>> = {
+  namespace: "podNamespace",
+  pod: "podID",
+  container: "containerName",
+};
+
+const namedAsUpstream = (path: string): string =>
+  path.replaceAll(/\{(\w+)\}/g, (_match, part: string) => `{${UPSTREAM_PARTS[part] ?? part}}`);
+
+function attributesOf({ headers, method = "GET", url = "", socket, httpVersion }: IncomingMessage): Attributes {
+  const port = /:(\d+)$/.exec(headers.host ?? "")?.[1];
+  const peer = socket.remoteAddress;
+  const forwarded = String(headers["x-forwarded-for"] ?? "")
+    .split(",")[0]
+    ?.trim();
+  const client = forwarded || peer;
+  const agent = headers["user-agent"];
+  return {
+    "server.address": "kubelet",
+    "http.request.method": method,
+    "url.scheme": socket instanceof TLSSocket ? "https" : "http",
+    ...(port === undefined ? {} : { "server.port": Number(port) }),
+    ...(peer === undefined ? {} : { "network.peer.address": peer }),
+    ...(socket.remotePort === undefined ? {} : { "network.peer.port": socket.remotePort }),
+    ...(agent === undefined ? {} : { "user_agent.original": agent }),
+    ...(client === undefined ? {} : { "client.address": client }),
+    // Without what was asked of it: that may hold secrets.
+    "url.path": url.split("?")[0] ?? "",
+    "network.protocol.version": httpVersion,
+  };
+}

@@ -1,0 +1,43 @@
+/** The verbosity of the log, changed while the process runs. */
+import type { IncomingMessage } from "node:http";
+import { goQuote } from "../../base/go-text.ts";
+import { send } from "../answers.ts";
+import { ANY_METHOD, plainRoute } from "../plain-route.ts";
+import type { Route } from "../route.ts";
+
+/** Go says no more of these. */
+const TYPE = "text/plain";
+const VERBOSITY_MAX = 2 ** 32 - 1;
+const BODY_BYTES_MAX = 1024;
+
+export const verbosityRoute = (setVerbosity: (verbosity: number) => void): Route =>
+  plainRoute(
+    "/debug/flags/v",
+    { methods: ANY_METHOD, subresources: ["proxy"], switch: "debugFlags" },
+    async ({ request }, response) => {
+      if (request.method !== "PUT") return send(response, 406, TYPE, "unsupported http method\n");
+      const text = await bodyOf(request);
+      const fault = faultOf(text);
+      if (fault !== undefined)
+        return send(response, 400, TYPE, `strconv.ParseUint: parsing ${goQuote(text)}: ${fault}\n`);
+      setVerbosity(Number(text));
+      return send(response, 200, TYPE, `successfully set klog.logging.verbosity to ${text}\n`);
+    },
+  );
+
+function faultOf(text: string): string | undefined {
+  if (!/^\d+$/.test(text)) return "invalid syntax";
+  return Number(text) > VERBOSITY_MAX ? "value out of range" : undefined;
+}
+
+/** No number is longer. */
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Uint8Array>) {
+    bytes += chunk.byteLength;
+    if (bytes > BODY_BYTES_MAX) break;
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}

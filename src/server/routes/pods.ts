@@ -1,0 +1,57 @@
+/** The pods this node knows, as the API has them; and what the runtime has running, which may be more or less. */
+import type { Container as ApiContainer, Pod } from "../../api/gen/core-v1.ts";
+import type { Container } from "../../domain/runtime/container.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import type { Runtime } from "../../ports/runtime.ts";
+import { sendJson } from "../answers.ts";
+import { plainRoute, READ } from "../plain-route.ts";
+import type { Route } from "../route.ts";
+
+/** `pods`: those that were given to the node, each with what the node makes of it now. */
+export const podsRoute = (pods: () => readonly Pod[]): Route =>
+  plainRoute("/pods", { methods: READ, subresources: ["pods", "proxy"], readOnlyPort: true }, (_, response) =>
+    sendJson(response, podList(pods().map(asItem))),
+  );
+
+export const runningPodsRoute = (runtime: Pick<Runtime, "listSandboxes" | "listContainers">): Route =>
+  plainRoute(
+    "/runningpods",
+    { methods: READ, subresources: ["pods", "proxy"], switch: "debugging" },
+    async ({ signal }, response) => {
+      const [sandboxes, containers] = await Promise.all([
+        runtime.listSandboxes({ state: "ready" }, signal),
+        runtime.listContainers({ state: "running" }, signal),
+      ]);
+      sendJson(response, podList(runningPods(sandboxes, containers)));
+    },
+  );
+
+const podList = (pods: readonly object[]): string =>
+  `${JSON.stringify({ kind: "PodList", apiVersion: "v1", metadata: {}, items: orNull(pods) })}\n`;
+
+/** As Go writes a list of nothing. */
+const orNull = <T>(list: readonly T[]): readonly T[] | null => (list.length === 0 ? null : list);
+
+/** In a list, an item's kind is the list's. Go tells a time that there is none of. */
+function asItem(pod: Pod): object {
+  const { kind: _kind, apiVersion: _apiVersion, ...item } = pod as Pod & { kind?: string; apiVersion?: string };
+  const { conditions, ...status } = item.status ?? {};
+  if (conditions === undefined) return item;
+  return { ...item, status: { ...status, conditions: conditions.map((one) => ({ lastProbeTime: null, ...one })) } };
+}
+
+/** One for each sandbox that is ready. */
+function runningPods(sandboxes: readonly Sandbox[], containers: readonly Container[]): readonly object[] {
+  const bySandbox = Map.groupBy(containers, ({ sandboxId }) => sandboxId);
+  return sandboxes.map(({ id, metadata: { uid, name, namespace } }) => ({
+    metadata: { name, namespace, uid },
+    spec: { containers: orNull((bySandbox.get(id) ?? []).map(asContainer)) },
+    status: {},
+  }));
+}
+
+const asContainer = ({ metadata: { name }, image }: Container): ApiContainer => ({
+  name,
+  image: image.image,
+  resources: {},
+});

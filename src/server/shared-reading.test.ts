@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { SharedReading } from "./shared-reading.ts";
+
+const forever = new AbortController().signal;
+
+function world() {
+  const clock = new ManualClock();
+  const begun: { readonly detail: string; readonly end: (result: string | Error) => void }[] = [];
+  const shared = new SharedReading<"little" | "much", string>({
+    clock,
+    details: ["little", "much"],
+    read: (detail) =>
+      new Promise((resolve, reject) => {
+        begun.push({ detail, end: (result) => (typeof result === "string" ? resolve(result) : reject(result)) });
+      }),
+  });
+  return { clock, begun, shared };
+}
+
+void suite("[21.8] a shared reading", () => {
+  test("who asks while one is under way, and within a second after it, has the same", async () => {
+    const { clock, begun, shared } = world();
+    const [first, second] = [shared.ask("little", forever), shared.ask("little", forever)];
+    assert.equal(begun.length, 1);
+    begun[0]?.end("one");
+    assert.deepEqual(await Promise.all([first, second]), ["one", "one"]);
+    await clock.advance(999);
+    assert.equal(await shared.ask("little", forever), "one");
+    await clock.advance(1);
+    const next = shared.ask("little", forever);
+    begun[1]?.end("two");
+    assert.deepEqual([await next, begun.length], ["two", 2]);
+  });
+
+  test("more detail serves who wants less, and who wants more waits for his own, one after the other", async () => {
+    const { begun, shared } = world();
+    const little = shared.ask("little", forever);
+    const much = shared.ask("much", forever);
+    const more = shared.ask("much", forever);
+    assert.deepEqual(
+      begun.map(({ detail }) => detail),
+      ["little"],
+    );
+    begun[0]?.end("some");
+    assert.equal(await little, "some");
+    await Promise.resolve();
+    assert.equal(begun.length, 2);
+    begun[1]?.end("all");
+    assert.deepEqual([await much, await more, await shared.ask("little", forever)], ["all", "all", "all"]);
+    assert.equal(begun.length, 2);
+  });
+
+  test("one who gives up does not end it for the others", async () => {
+    const { begun, shared } = world();
+    const impatient = new AbortController();
+    const gone = shared.ask("little", impatient.signal);
+    const patient = shared.ask("little", forever);
+    impatient.abort(new Error("enough"));
+    await assert.rejects(gone, /enough/);
+    begun[0]?.end("one");
+    assert.equal(await patient, "one");
+  });
+
+  test("a failure is told to those who waited for it, and the next asker tries anew", async () => {
+    const { begun, shared } = world();
+    const failed = [shared.ask("little", forever), shared.ask("little", forever)];
+    const more = shared.ask("much", forever);
+    begun[0]?.end(new Error("no such thing"));
+    for (const one of failed) await assert.rejects(one, /no such thing/);
+    begun[1]?.end("all");
+    assert.equal(await more, "all");
+    assert.equal(await shared.ask("little", forever), "all");
+  });
+});

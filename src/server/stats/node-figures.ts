@@ -1,0 +1,97 @@
+/**
+ * What the machine's groups use, with the rates: the one place that asks the Stats port, at most once in a second. A rate needs two readings. The last
+ * one that was asked for is the first of them; where there is none that tells of now, a second look is taken after a moment.
+ */
+
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { sleep } from "../../concurrency/sleep.ts";
+import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
+import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
+import type { StatsReading } from "../../domain/stats/figures.ts";
+import { type StatsPod, statsPods } from "../../domain/stats/stats-pods.ts";
+import { type StatsFolders, type SystemGroups, summaryFiles } from "../../domain/stats/summary.ts";
+import { type CpuSamples, lacksRates, nextSamples } from "../../domain/stats/usage-rate.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Stats, StatsDetail } from "../../ports/stats.ts";
+import { SharedReading } from "../shared-reading.ts";
+
+export interface NodeFiguresParts {
+  readonly clock: Clock;
+  readonly stats: Stats;
+  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  /** Undefined until the runtime has said which driver it uses. */
+  readonly cgroups: Latest<{ readonly pods: { pathOf(name: CgroupName): string } } | undefined>;
+  readonly folders: StatsFolders;
+  /** Of the configuration; an empty one is found out, or is nobody's. */
+  readonly systemGroups: Omit<SystemGroups, "pods">;
+  /** Where the runtime keeps what containers write, and its images: whose room is told. */
+  readonly storagePaths: () => readonly string[];
+}
+
+export interface NodeFigures {
+  readonly reading: StatsReading;
+  readonly pods: readonly StatsPod[];
+  readonly systemGroups: SystemGroups;
+  readonly nanoCoresOf: (group: string) => number | undefined;
+}
+
+const DETAILS: readonly StatsDetail[] = ["usage", "summary", "everything"];
+const SECOND_LOOK_MS = 150;
+
+export class NodeFiguresReader {
+  readonly #parts: NodeFiguresParts;
+  readonly #shared: SharedReading<StatsDetail, NodeFigures>;
+  readonly #shutdown: AbortSignal;
+  #samples: CpuSamples = new Map();
+  #ownGroup: string | undefined;
+
+  constructor(parts: NodeFiguresParts, shutdown: AbortSignal) {
+    this.#parts = parts;
+    this.#shutdown = shutdown;
+    this.#shared = new SharedReading({ clock: parts.clock, details: DETAILS, read: (detail) => this.#read(detail) });
+  }
+
+  ask(detail: StatsDetail, signal: AbortSignal): Promise<NodeFigures> {
+    return this.#shared.ask(detail, signal);
+  }
+
+  async #read(detail: StatsDetail): Promise<NodeFigures> {
+    const systemGroups = await this.#systemGroups();
+    const first = await this.#readOnce(detail, systemGroups);
+    if (!lacksRates(this.#samples)) return first;
+    await sleep(this.#parts.clock, SECOND_LOOK_MS, this.#shutdown);
+    return this.#readOnce(detail, systemGroups);
+  }
+
+  async #readOnce(detail: StatsDetail, systemGroups: SystemGroups): Promise<NodeFigures> {
+    const { stats, podRuntimeStatus, folders } = this.#parts;
+    const pods = statsPods(podRuntimeStatus.keys().flatMap((uid) => podRuntimeStatus.get(uid) ?? []));
+    const reading = await stats.read(
+      {
+        detail,
+        groups: Object.values(systemGroups).filter((group) => group !== ""),
+        sandboxes: new Set(pods.map(({ sandboxId }) => sandboxId)),
+        filesystems: detail === "usage" ? [] : [folders.root, ...this.#parts.storagePaths()],
+        files: detail === "usage" ? [] : summaryFiles(folders, pods),
+      },
+      this.#shutdown,
+    );
+    const samples = nextSamples(this.#samples, reading.groups);
+    this.#samples = samples;
+    return { reading, pods, systemGroups, nanoCoresOf: (group) => samples.get(group)?.nanoCores };
+  }
+
+  async #systemGroups(): Promise<SystemGroups> {
+    const { cgroups, systemGroups, stats } = this.#parts;
+    const kubelet = systemGroups.kubelet === "" ? await this.#kubeletGroup(stats) : systemGroups.kubelet;
+    return { ...systemGroups, kubelet, pods: cgroups.value?.pods.pathOf(KUBEPODS) ?? "" };
+  }
+
+  /** It stays the same once it is known. */
+  async #kubeletGroup(stats: Pick<Stats, "ownGroup">): Promise<string> {
+    this.#ownGroup ??= (await stats.ownGroup()) ?? "";
+    return this.#ownGroup;
+  }
+}

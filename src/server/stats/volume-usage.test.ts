@@ -1,0 +1,117 @@
+import assert from "node:assert/strict";
+import { suite, test } from "node:test";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { LatestTable } from "../../concurrency/latest-table.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { PodVolumes, VolumeState } from "../../domain/volumes/volume-state.ts";
+import type { Measured } from "../../ports/mounts.ts";
+import { VolumeUsage } from "./volume-usage.ts";
+
+const forever = new AbortController().signal;
+const PLACES: Readonly<Record<string, string>> = {
+  scratch: "kubernetes.io~empty-dir/scratch",
+  mem: "kubernetes.io~empty-dir/mem",
+  settings: "kubernetes.io~configmap/settings",
+  data: "kubernetes.io~local-volume/disk-1",
+  host: "kubernetes.io~host-path/host",
+};
+
+const POD: Pod = {
+  metadata: { name: "p", namespace: "default", uid: "u1" },
+  spec: {
+    containers: [{ name: "c", volumeMounts: Object.keys(PLACES).map((name) => ({ name, mountPath: `/${name}` })) }],
+    volumes: [
+      { name: "scratch", emptyDir: {} },
+      { name: "mem", emptyDir: { medium: "Memory" } },
+      { name: "settings", configMap: { name: "s" } },
+      { name: "data", persistentVolumeClaim: { claimName: "claim" } },
+      { name: "host", hostPath: { path: "/x" } },
+    ],
+  },
+};
+
+const mounted = (name: string): VolumeState => ({
+  kind: "mounted",
+  volume: { name, path: `/pods/u1/volumes/${PLACES[name]}`, readOnly: false, selinuxRelabel: false },
+});
+
+const room = { capacityBytes: 1000, freeBytes: 400, availableBytes: 300, inodes: 10, inodesFree: 4 };
+
+function world(everyMs = 60_000) {
+  const clock = new ManualClock();
+  const admittedPods = new LatestTable<string, AdmittedPod>();
+  const mountState = new LatestTable<string, PodVolumes>();
+  admittedPods.set("u1", { pod: POD } as AdmittedPod);
+  mountState.set("u1", new Map(Object.keys(PLACES).map((name) => [name, mounted(name)])));
+  const looks: string[] = [];
+  const hung = new Set<string>();
+  const mounts = {
+    measure: (path: string, how: "walk" | "filesystem"): Promise<Measured> => {
+      const name = path.slice(path.lastIndexOf("/") + 1);
+      looks.push(`${how} ${name}`);
+      if (hung.has(name)) return new Promise(() => {});
+      return Promise.resolve({ room, taken: how === "walk" ? { bytes: 50, inodes: 2 } : undefined });
+    },
+  };
+  const usage = new VolumeUsage({ clock, log: keptLog(), mounts, admittedPods, mountState, everyMs }, forever);
+  return { clock, admittedPods, looks, hung, usage };
+}
+
+void suite("how full volumes are", () => {
+  test("[21.9][13.27] folders of the pod's own are walked over, a claim's file system is asked, and the machine's folders are nobody's", async () => {
+    const { looks, usage } = world();
+    const told = (await usage.ask(forever)).get("u1") ?? [];
+    assert.deepEqual(looks, ["walk scratch", "walk mem", "walk settings", "filesystem disk-1"]);
+    assert.deepEqual(
+      told.map(({ stats, ephemeral }) => [
+        stats.name,
+        stats.usedBytes,
+        stats.inodesUsed,
+        ephemeral,
+        stats.pvcRef?.name,
+      ]),
+      [
+        ["scratch", 50, 2, true, undefined],
+        ["mem", 50, 2, false, undefined],
+        ["settings", 50, 2, true, undefined],
+        ["data", 600, 6, false, "claim"],
+      ],
+    );
+  });
+
+  test("[21.9] they are looked at again when the period is over and somebody asks; what only we write to, once", async () => {
+    const { clock, looks, usage } = world();
+    await usage.ask(forever);
+    looks.length = 0;
+    await clock.advance(59_999);
+    await usage.ask(forever);
+    assert.deepEqual(looks, []);
+    await clock.advance(1);
+    await usage.ask(forever);
+    assert.deepEqual(looks, ["walk scratch", "walk mem", "filesystem disk-1"]);
+  });
+
+  test("one that never answers costs two seconds and is asked once; the others are told", async () => {
+    const { clock, looks, hung, usage } = world();
+    hung.add("disk-1");
+    const asked = usage.ask(forever);
+    await clock.advance(2_000);
+    const names = () => (told: Awaited<typeof asked>) => (told.get("u1") ?? []).map(({ stats }) => stats.name);
+    assert.deepEqual(names()(await asked), ["scratch", "mem", "settings"]);
+    const again = usage.ask(forever);
+    await clock.advance(2_000);
+    assert.deepEqual(names()(await again), ["scratch", "mem", "settings"]);
+    assert.equal(looks.filter((look) => look.includes("disk-1")).length, 1);
+  });
+
+  test("a pod that is gone is forgotten, and with a period of 0 nothing is looked at", async () => {
+    const { admittedPods, usage } = world();
+    await usage.ask(forever);
+    admittedPods.delete("u1");
+    assert.equal((await usage.ask(forever)).size, 0);
+    const off = world(0);
+    assert.deepEqual([(await off.usage.ask(forever)).size, off.looks], [0, []]);
+  });
+});

@@ -1,0 +1,121 @@
+/**
+ * How full pods' volumes are. A volume is looked at when somebody asks and the last look is older than the configured period, never else; the looks
+ * of one asking run beside each other, and one that does not end in time is told as it was known before, or not at all.
+ */
+import { errorText } from "../../base/error-text.ts";
+import { withDeadline } from "../../concurrency/deadline.ts";
+import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { ToldVolume } from "../../domain/stats/summary.ts";
+import {
+  type VolumeMeasure,
+  type VolumeToMeasure,
+  volumeStats,
+  volumesToMeasure,
+} from "../../domain/stats/volume-figures.ts";
+import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Mounts } from "../../ports/mounts.ts";
+
+export interface VolumeUsageParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly mounts: Pick<Mounts, "measure">;
+  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly mountState: ReadTable<string, PodVolumes>;
+  /** 0 or less: volumes are not looked at. */
+  readonly everyMs: number;
+}
+
+interface Known {
+  readonly measuredMonotonicMs: number;
+  readonly measure: VolumeMeasure;
+}
+
+const WAIT_MS = 2_000;
+
+export class VolumeUsage {
+  readonly #parts: VolumeUsageParts;
+  readonly #shutdown: AbortSignal;
+  readonly #known = new Map<string, Known>();
+  readonly #looks = new Map<string, Promise<void>>();
+
+  constructor(parts: VolumeUsageParts, shutdown: AbortSignal) {
+    this.#parts = parts;
+    this.#shutdown = shutdown;
+  }
+
+  /** By pod. */
+  async ask(signal: AbortSignal): Promise<ReadonlyMap<string, readonly ToldVolume[]>> {
+    const { admittedPods, clock, everyMs } = this.#parts;
+    if (everyMs <= 0) return new Map();
+    const wanted = admittedPods.keys().flatMap((uid) => this.#volumesOf(uid));
+    this.#forget(new Set(wanted.map(({ volume }) => volume.path)));
+    const looks = wanted.flatMap(({ volume }) => this.#look(volume) ?? []);
+    if (looks.length > 0) {
+      await withDeadline(clock, WAIT_MS, signal, (limited) => unlessAborted(Promise.all(looks), limited)).catch(
+        (error: unknown) => {
+          if (signal.aborted) throw error;
+        },
+      );
+    }
+    return this.#told(wanted);
+  }
+
+  #volumesOf(uid: string): readonly Wanted[] {
+    const { admittedPods, mountState } = this.#parts;
+    const admitted = admittedPods.get(uid);
+    const volumes = mountState.get(uid);
+    if (admitted === undefined || volumes === undefined) return [];
+    const namespace = admitted.pod.metadata?.namespace ?? "";
+    return volumesToMeasure(admitted.pod, volumes).map((volume) => ({ uid, namespace, volume }));
+  }
+
+  #forget(paths: ReadonlySet<string>): void {
+    for (const path of this.#known.keys()) if (!paths.has(path)) this.#known.delete(path);
+  }
+
+  /** Undefined: what is known is good enough. */
+  #look(volume: VolumeToMeasure): Promise<void> | undefined {
+    const { clock, everyMs } = this.#parts;
+    const known = this.#known.get(volume.path);
+    if (known !== undefined && (volume.once || clock.monotonicMs() - known.measuredMonotonicMs < everyMs))
+      return undefined;
+    const look = this.#looks.get(volume.path) ?? this.#measure(volume);
+    this.#looks.set(volume.path, look);
+    return look;
+  }
+
+  async #measure({ path, how, name }: VolumeToMeasure): Promise<void> {
+    const { mounts, clock, log } = this.#parts;
+    try {
+      const { room, taken } = await mounts.measure(path, how, this.#shutdown);
+      const measure = { wallMs: clock.wallMs(), filesystem: room, files: taken };
+      this.#known.set(path, { measuredMonotonicMs: clock.monotonicMs(), measure });
+    } catch (error) {
+      if (!this.#shutdown.aborted)
+        log.info(4, "Failed to calculate volume metrics", { volumeName: name, err: errorText(error) });
+    } finally {
+      this.#looks.delete(path);
+    }
+  }
+
+  #told(wanted: readonly Wanted[]): ReadonlyMap<string, readonly ToldVolume[]> {
+    const byPod = new Map<string, ToldVolume[]>();
+    for (const { uid, namespace, volume } of wanted) {
+      const known = this.#known.get(volume.path);
+      if (known === undefined) continue;
+      const told = { stats: volumeStats(volume, known.measure, namespace), ephemeral: volume.ephemeral };
+      byPod.set(uid, [...(byPod.get(uid) ?? []), told]);
+    }
+    return byPod;
+  }
+}
+
+interface Wanted {
+  readonly uid: string;
+  readonly namespace: string;
+  readonly volume: VolumeToMeasure;
+}

@@ -1,0 +1,90 @@
+/**
+ * Opens a connection to the runtime's own streaming server and leaves HTTP on it. Only a server on this machine is dialled, a redirect is never
+ * followed, and of the asker's headers only those of the upgrade go on: whatever it proved itself to us with stays here.
+ */
+import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders, request } from "node:http";
+import type { Duplex } from "node:stream";
+import { withDeadline } from "../../concurrency/deadline.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { offeredProtocols } from "./websocket/handshake.ts";
+
+const DIAL_MS_MAX = 30_000;
+const REFUSAL_BYTES_MAX = 65_536;
+const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/;
+const PASSED_ON = [
+  "connection",
+  "upgrade",
+  "origin",
+  "x-stream-protocol-version",
+  "sec-websocket-key",
+  "sec-websocket-version",
+  "sec-websocket-extensions",
+] as const;
+
+export interface Upgraded {
+  readonly kind: "upgraded";
+  readonly socket: Duplex;
+  readonly head: Buffer;
+  readonly headers: IncomingHttpHeaders;
+}
+
+export type Dialled =
+  | Upgraded
+  /** It answered, and stayed with HTTP. Its connection is closed. */
+  | { readonly kind: "refused"; readonly status: number; readonly body: Buffer };
+
+export interface DialOptions {
+  readonly url: string;
+  readonly method: string;
+  readonly headers: OutgoingHttpHeaders;
+}
+
+/** The headers of an upgrade that came in, to be sent on. */
+export function upgradeHeaders(asked: IncomingMessage): OutgoingHttpHeaders {
+  const given = PASSED_ON.flatMap((name) => {
+    const values = asked.headersDistinct[name];
+    return values === undefined ? [] : [[name, values] as const];
+  });
+  const protocols = offeredProtocols(asked);
+  const named = protocols.length === 0 ? {} : { "sec-websocket-protocol": protocols.join(", ") };
+  return { ...Object.fromEntries(given), ...named };
+}
+
+export function dialRuntime(options: DialOptions, clock: Clock, signal: AbortSignal): Promise<Dialled> {
+  return withDeadline(clock, DIAL_MS_MAX, signal, (limited) => dial(options, limited));
+}
+
+async function dial({ url, method, headers }: DialOptions, signal: AbortSignal): Promise<Dialled> {
+  const target = URL.parse(url);
+  if (target?.protocol !== "http:") throw new Error("the runtime's streaming server has no plain HTTP address");
+  if (!LOOPBACK.test(target.hostname)) throw new Error("the runtime's streaming server is not on this machine");
+  const { promise, resolve, reject } = Promise.withResolvers<Dialled>();
+  const call = request(target, { method, headers, agent: false, signal });
+  call.on("upgrade", ({ headers: answered }, socket, head) => {
+    socket.pause();
+    resolve({ kind: "upgraded", socket, head, headers: answered });
+  });
+  call.on("response", (response) => {
+    body(response).then(
+      (bytes) => resolve({ kind: "refused", status: response.statusCode ?? 500, body: bytes }),
+      reject,
+    );
+  });
+  call.on("error", (error) =>
+    reject(signal.aborted ? signal.reason : new Error(`error dialing backend: ${error.message}`, { cause: error })),
+  );
+  call.end();
+  return promise;
+}
+
+async function body(response: IncomingMessage): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of response) {
+    parts.push(part as Buffer);
+    bytes += (part as Buffer).length;
+    if (bytes > REFUSAL_BYTES_MAX) break;
+  }
+  response.destroy();
+  return Buffer.concat(parts).subarray(0, REFUSAL_BYTES_MAX);
+}

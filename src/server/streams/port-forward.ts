@@ -1,0 +1,93 @@
+/**
+ * /portForward: connections to ports of a pod, many on one. A client that can only open WebSockets sends the bytes of its SPDY inside one
+ * ("SPDY/3.1+portforward.k8s.io"): they are taken out and passed on.
+ */
+import type { IncomingMessage } from "node:http";
+import { fullNameOf } from "../../domain/pod/pod-identity.ts";
+import { type Asked, Refusal, type Route } from "../route.ts";
+import { dialRuntime } from "./dial-runtime.ts";
+import { findPod, hasUid, podParts, runningSandbox } from "./find-container.ts";
+import { joinStreams } from "./join-streams.ts";
+import { pipeToRuntime, upgraded } from "./raw-pipe.ts";
+import { refusedByRuntime } from "./runtime-refusal.ts";
+import { type Leaving, type StreamParts, type StreamTarget, streamRoutes } from "./stream-parts.ts";
+import { WebSocketBytes } from "./websocket/bytes.ts";
+import { acceptance, isWebSocketRequest, offeredProtocols } from "./websocket/handshake.ts";
+
+const TUNNEL_PREFIX = "SPDY/3.1+";
+
+export const portForwardRoutes = (parts: StreamParts): readonly Route[] =>
+  streamRoutes(parts, {
+    verb: "portForward",
+    path: "/portForward/{namespace}/{pod}",
+    find: (asked) => {
+      const ports = isTunnel(parts, asked.request) ? [] : askedPorts(asked);
+      const names = podParts(asked.parts);
+      const found = findPod(parts.known, names);
+      if (!hasUid(parts.known, found, names.uid)) throw new Refusal(404, "pod not found");
+      const sandbox = runningSandbox(parts.known, found);
+      if (sandbox === undefined) throw new Refusal(500, `pod not found (${JSON.stringify(fullNameOf(found.pod))})`);
+      return { podUid: found.uid, url: (signal) => parts.runtime.portForward(sandbox, ports, signal) };
+    },
+    carry: (target, leaving) => carry(parts, target, leaving),
+  });
+
+async function carry(parts: StreamParts, target: StreamTarget, leaving: Leaving): Promise<void> {
+  const url = await refusedByRuntime(target.url(leaving.session.cut));
+  if (!isTunnel(parts, leaving.asked.request)) return pipeToRuntime(url, leaving, parts);
+  parts.sessions.webSocketAsked("portForward");
+  leaving.session.carried = "tunnelled";
+  await tunnel(url, parts, leaving);
+}
+
+async function tunnel(url: string, { clock }: StreamParts, { asked, socket, session }: Leaving): Promise<void> {
+  const { request } = asked;
+  const inside = tunnelled(request);
+  // Looked at before anybody is dialled: a request that is no opening of a WebSocket is refused.
+  acceptance(request, undefined);
+  const headers = {
+    connection: "Upgrade",
+    upgrade: "SPDY/3.1",
+    "x-stream-protocol-version": [...inside],
+    "content-length": "0",
+  };
+  const dialled = upgraded(await dialRuntime({ url, method: "POST", headers }, clock, session.cut));
+  const agreed = dialled.headers["x-stream-protocol-version"];
+  socket.write(acceptance(request, typeof agreed === "string" ? `${TUNNEL_PREFIX}${agreed}` : undefined));
+  if (dialled.head.length > 0) dialled.socket.unshift(dialled.head);
+  await joinStreams({ client: new WebSocketBytes(socket), runtime: dialled.socket, session, clock });
+}
+
+const isTunnel = ({ webSockets }: StreamParts, request: IncomingMessage): boolean =>
+  webSockets && isWebSocketRequest(request) && tunnelled(request).length > 0;
+
+const tunnelled = (request: IncomingMessage): readonly string[] =>
+  offeredProtocols(request)
+    .filter((protocol) => protocol.startsWith(TUNNEL_PREFIX) && protocol.endsWith(".k8s.io"))
+    .map((protocol) => protocol.slice(TUNNEL_PREFIX.length));
+
+/** SPDY names a port with each connection; a WebSocket that the runtime speaks has to name all of them here. */
+function askedPorts({ request, query }: Asked): readonly number[] {
+  if (!isWebSocketRequest(request)) return [];
+  const texts = query.getAll("port");
+  if (texts.length === 0) throw new Refusal(400, 'query parameter "port" is required');
+  return texts.flatMap((text) => {
+    if (text === "") throw new Refusal(400, 'query parameter "port" cannot be empty');
+    return text.split(",").map((one) => parsePort(one, text));
+  });
+}
+
+function parsePort(one: string, text: string): number {
+  const port = /^\d+$/.test(one) ? Number(one) : Number.NaN;
+  const quoted = JSON.stringify(text);
+  if (Number.isNaN(port)) {
+    const why = `strconv.ParseUint: parsing ${JSON.stringify(one)}: invalid syntax`;
+    throw new Refusal(400, `unable to parse ${quoted} as a port: ${why}`);
+  }
+  if (port > 65_535) {
+    const why = `strconv.ParseUint: parsing ${JSON.stringify(one)}: value out of range`;
+    throw new Refusal(400, `unable to parse ${quoted} as a port: ${why}`);
+  }
+  if (port < 1) throw new Refusal(400, `port ${quoted} must be > 0`);
+  return port;
+}

@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as fc from "fast-check";
+import { ResizeReader } from "./resize.ts";
+
+const read = (...texts: readonly string[]) => {
+  const reader = new ResizeReader();
+  return texts.flatMap((text) => {
+    const size = reader.read(Buffer.from(text));
+    return size === undefined ? [] : [`${size.Width}x${size.Height}`];
+  });
+};
+
+void test("[20.9] sizes are read one by one, cut and joined in any way, with what a side that is left out means", () => {
+  assert.deepEqual(read('{"Width":80,"Height":24}\n'), ["80x24"]);
+  assert.deepEqual(read('{"Wid', 'th":80,"Height":24}{"Height":50', ',"Width":132}\n'), ["80x24", "132x50"]);
+  assert.deepEqual(read('{"Width":80}'), ["80x0"]);
+});
+
+void test("what is no size ends the resizing, and what came before it holds", () => {
+  const good = '{"Width":80,"Height":24}';
+  for (const bad of [
+    '{"Width":-1,"Height":2}',
+    '{"Width":65536,"Height":2}',
+    '{"Width":1.5,"Height":2}',
+    '{"Width":"80","Height":2}',
+    "[]}",
+    "null}",
+    "}",
+    "x".repeat(1_025),
+  ]) {
+    assert.deepEqual(read(good + bad, good), ["80x24"], bad);
+  }
+});
+
+void test("of many sizes in one message only the last counts, and a message too long for any use ends the resizing", () => {
+  const [first, last] = ['{"Width":80,"Height":24}', '{"Width":132,"Height":50}'];
+  assert.deepEqual(read(first.repeat(100) + last, first), ["132x50", "80x24"]);
+  assert.deepEqual(read("{}".repeat(500_000) + last, first), ["0x0"]);
+});
+
+void test("text of any kind is sizes or the end of them, and is not kept", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ maxLength: 400 })), (texts) => {
+      for (const size of read(...texts)) assert.match(size, /^\d{1,5}x\d{1,5}$/);
+    }),
+  );
+});

@@ -1,0 +1,54 @@
+/**
+ * Sizes of a terminal out of the resize channel, whose JSON values may be cut and joined in any way. The first that is no size ends it, as in the
+ * Go kubelet: the terminal keeps its last. A message longer than dozens of sizes need ends it as well.
+ */
+const HELD_BYTES_MAX = 1_024;
+const MESSAGE_BYTES_MAX = 4_096;
+
+export interface TerminalSize {
+  readonly Width: number;
+  readonly Height: number;
+}
+
+export class ResizeReader {
+  #held = "";
+  #broken = false;
+
+  /** The last size that is whole: those before it would be gone before anybody saw them. */
+  read(bytes: Uint8Array): TerminalSize | undefined {
+    if (this.#broken) return undefined;
+    const text = this.#held + Buffer.from(bytes.subarray(0, MESSAGE_BYTES_MAX)).toString("latin1");
+    let last: TerminalSize | undefined;
+    let start = 0;
+    for (let end = text.indexOf("}"); end >= 0; end = text.indexOf("}", start)) {
+      const size = parseSize(text.slice(start, end + 1));
+      if (size === undefined) return this.#break(last);
+      last = size;
+      start = end + 1;
+    }
+    this.#held = text.slice(start);
+    return bytes.length > MESSAGE_BYTES_MAX || this.#held.length > HELD_BYTES_MAX ? this.#break(last) : last;
+  }
+
+  #break(last: TerminalSize | undefined): TerminalSize | undefined {
+    this.#broken = true;
+    this.#held = "";
+    return last;
+  }
+}
+
+function parseSize(text: string): TerminalSize | undefined {
+  try {
+    const value = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    const [Width, Height] = [side(value["Width"]), side(value["Height"])];
+    return Width === undefined || Height === undefined ? undefined : { Width, Height };
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is left out is 0, which runtimes pay no heed to. */
+function side(value: unknown): number | undefined {
+  if (value === undefined) return 0;
+  return typeof value === "number" && Number.isInteger(value) && value >= 0 && value <= 65_535 ? value : undefined;
+}

@@ -1,0 +1,132 @@
+/**
+ * The streams that are open: who may open one more, which has been silent for too long, and why each has ended. A stream is one upgraded
+ * connection, however much is carried on it.
+ */
+import type { StreamMetrics } from "../../domain/metrics/stream-metrics.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import { Refusal } from "../route.ts";
+
+export type StreamVerb = "exec" | "attach" | "portForward";
+
+/** By whom: the runtime had nothing more (the command has ended), the asker left, nobody said anything, this agent ends, or something broke. */
+export type StreamEnd = "runtime" | "client" | "idle" | "shutdown" | "failed";
+
+/** As it came, or in other words. */
+export type Carried = "piped" | "translated" | "tunnelled";
+
+/** The limit on those of all pods together is the listener's: it counts streams of other kinds too. */
+const PER_POD_MAX = 16;
+
+/** What ends a stream from outside. */
+export interface StreamLife {
+  readonly signal: AbortSignal;
+  /** Asked once it has aborted. */
+  readonly why: () => StreamEnd;
+}
+
+export interface StreamSession extends Disposable {
+  /** Aborts when the stream is to be cut at once. */
+  readonly cut: AbortSignal;
+  carried: Carried;
+  /** So much was said. */
+  active(bytes: number): void;
+  /** The first one given is counted. */
+  end(reason: StreamEnd): void;
+}
+
+export class StreamSessions {
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #idleLimitMs: number;
+  readonly #perPod = new Map<string, number>();
+  readonly #metrics: StreamMetrics;
+
+  /** A limit of 0 is none. */
+  constructor(clock: Clock, log: Log, idleLimitMs: number, metrics: StreamMetrics) {
+    this.#metrics = metrics;
+    this.#clock = clock;
+    this.#log = log;
+    this.#idleLimitMs = idleLimitMs;
+  }
+
+  /** Refused with 429 where the pod has too many. */
+  open(verb: StreamVerb, podUid: string, life: StreamLife): StreamSession {
+    const ofPod = this.#perPod.get(podUid) ?? 0;
+    if (ofPod >= PER_POD_MAX) throw new Refusal(429, `the pod has ${ofPod} streams open, no more are allowed`);
+    this.#perPod.set(podUid, ofPod + 1);
+    this.#metrics.open.add(1, verb);
+    return this.#session(verb, podUid, life);
+  }
+
+  /** A WebSocket that is not just passed on to the runtime. */
+  webSocketAsked(verb: StreamVerb): void {
+    this.#metrics.webSockets.increment(verb.toLowerCase());
+  }
+
+  #session(verb: StreamVerb, podUid: string, { signal, why }: StreamLife): StreamSession {
+    const cut = new AbortController();
+    const startMs = this.#clock.monotonicMs();
+    let reason: StreamEnd | undefined;
+    let moved = 0;
+    const cutFor = (end: StreamEnd) => {
+      reason ??= end;
+      cut.abort(new Error(`the stream is cut: ${end}`));
+    };
+    const onAbort = () => cutFor(why());
+    const idle = this.#idleWatch(() => cutFor("idle"));
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    const session: StreamSession = {
+      cut: cut.signal,
+      carried: "piped",
+      active: (bytes) => {
+        moved += bytes;
+        idle.active();
+      },
+      end: (given) => {
+        reason ??= given;
+      },
+      [Symbol.dispose]: () => {
+        idle.stop();
+        signal.removeEventListener("abort", onAbort);
+        const { carried } = session;
+        const end = reason ?? "failed";
+        this.#left(podUid);
+        this.#metrics.open.add(-1, verb);
+        this.#metrics.closed.increment(carried, end, verb);
+        const ms = this.#clock.monotonicMs() - startMs;
+        this.#log.info(2, "A stream has ended", { verb, podUID: podUid, carried, reason: end, ms, bytes: moved });
+      },
+    };
+    return session;
+  }
+
+  #left(podUid: string): void {
+    const left = (this.#perPod.get(podUid) ?? 1) - 1;
+    if (left === 0) this.#perPod.delete(podUid);
+    else this.#perPod.set(podUid, left);
+  }
+
+  /** Only the moment is noted when something is said; the timer looks at it when it fires, and is set anew for the rest. */
+  #idleWatch(late: () => void): { active(): void; stop(): void } {
+    const idleLimitMs = this.#idleLimitMs;
+    let lastMs = this.#clock.monotonicMs();
+    if (idleLimitMs === 0) return { active: () => {}, stop: () => {} };
+    let cancel = () => {};
+    const arm = (delayMs: number) => {
+      cancel = this.#clock.after(delayMs, () => {
+        const leftMs = lastMs + idleLimitMs - this.#clock.monotonicMs();
+        if (leftMs <= 0) late();
+        else arm(leftMs);
+      });
+    };
+    arm(idleLimitMs);
+    return {
+      active: () => {
+        lastMs = this.#clock.monotonicMs();
+      },
+      stop: () => cancel(),
+    };
+  }
+}

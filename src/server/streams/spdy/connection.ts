@@ -1,0 +1,125 @@
+/**
+ * The client's end of a SPDY/3.1 connection to a runtime's streaming server. The windows of SPDY are not used: the servers there are (all of one
+ * Go library) neither grant nor heed them, and whoever waited for one would wait for ever. What holds both sides back is the connection itself.
+ *
+ * Nothing may be written to a stream before the server has replied to it: such data is dropped over there.
+ */
+import type { Duplex } from "node:stream";
+import { controlFrame, dataHead, hasFinished, SpdyFault, SpdyReader, streamOf, TYPE } from "./frames.ts";
+import { headerBlock, uint32 } from "./header-block.ts";
+
+export interface SpdyListener {
+  replied(stream: number): void;
+  data(stream: number, bytes: Buffer): void;
+  /** Nothing more comes on it. Servers end a stream either way, by finishing or by resetting it, and mean the same. */
+  finished(stream: number): void;
+  drained(): void;
+  /** Once, and the last one. */
+  ended(fault: Error | undefined): void;
+}
+
+/** Frames are written whole, and a server reads one at a time. */
+const DATA_BYTES_MAX = 65_536;
+
+export class SpdyConnection {
+  readonly #socket: Duplex;
+  readonly #listener: SpdyListener;
+  readonly #reader = new SpdyReader();
+  #nextStream = 1;
+  #ended = false;
+
+  constructor(socket: Duplex, listener: SpdyListener) {
+    this.#socket = socket;
+    this.#listener = listener;
+    socket.on("data", (chunk: Buffer) => this.#take(chunk));
+    socket.on("drain", () => listener.drained());
+    socket.on("end", () => this.#end(undefined));
+    socket.on("close", () => this.#end(undefined));
+    socket.on("error", (error) => this.#end(error));
+  }
+
+  open(headers: Readonly<Record<string, string>>): number {
+    const stream = this.#nextStream;
+    this.#nextStream += 2;
+    // No stream it belongs to, and the two bytes of priority and slot.
+    const head = [uint32(stream, 0), Buffer.alloc(2)];
+    this.#socket.write(controlFrame(TYPE.synStream, ...head, headerBlock(headers, stream === 1)));
+    return stream;
+  }
+
+  /** False: wait for `drained` before writing more. */
+  write(stream: number, bytes: Uint8Array): boolean {
+    let room = true;
+    for (let at = 0; at < bytes.length; at += DATA_BYTES_MAX) {
+      const part = bytes.subarray(at, at + DATA_BYTES_MAX);
+      room = this.#socket.write(Buffer.concat([dataHead(stream, part.length, false), part]));
+    }
+    return room;
+  }
+
+  /** Says that nothing more comes on a stream from here. */
+  finish(stream: number): void {
+    this.#socket.write(dataHead(stream, 0, true));
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  /** What was written before arrives before. */
+  close(): void {
+    this.#socket.end(controlFrame(TYPE.goAway, uint32(0, 0)), () => this.destroy());
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  #take(chunk: Buffer): void {
+    if (this.#ended) return;
+    try {
+      for (const event of this.#reader.read(chunk)) {
+        if (event.kind === "data") this.#listener.data(event.stream, event.bytes);
+        else if (event.kind === "finished") this.#listener.finished(event.stream);
+        else this.#control(event.type, event.flags, event.payload);
+      }
+    } catch (error) {
+      if (!(error instanceof SpdyFault)) throw error;
+      this.#end(error);
+    }
+  }
+
+  #control(type: number, flags: number, payload: Buffer): void {
+    switch (type) {
+      case TYPE.synReply:
+        this.#listener.replied(streamOf(payload));
+        if (hasFinished(flags)) this.#listener.finished(streamOf(payload));
+        return;
+      case TYPE.rstStream:
+        return this.#listener.finished(streamOf(payload));
+      case TYPE.headers:
+        if (hasFinished(flags)) this.#listener.finished(streamOf(payload));
+        return;
+      case TYPE.ping:
+        // Those of a server have even numbers; an odd one would be the answer to one of ours.
+        if (streamOf(payload) % 2 === 0) this.#socket.write(controlFrame(TYPE.ping, payload));
+        return;
+      case TYPE.synStream:
+        throw new SpdyFault("a stream that nobody asked for");
+      default:
+        // Settings and windows bind nobody here; "go away" is followed by the end of the connection.
+        return;
+    }
+  }
+
+  #end(fault: Error | undefined): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#listener.ended(fault);
+    this.#socket.destroy();
+  }
+}

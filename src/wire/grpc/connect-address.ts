@@ -1,0 +1,35 @@
+/** A connection to where an address leads. */
+import { Resolver } from "node:dns";
+import { connect, isIP, type LookupFunction, type Socket } from "node:net";
+import type { GrpcAddress } from "./grpc-address.ts";
+
+export function connectAddress(address: GrpcAddress): Socket {
+  if (address.kind === "socket") return connect({ path: address.path });
+  const { host, port, nameServer } = address;
+  if (nameServer === "") return connect({ host, port });
+  return connect({ host, port, lookup: askedOf(nameServer) });
+}
+
+/** Names as this server knows them. */
+function askedOf(nameServer: string): LookupFunction {
+  return (host, options, done) => {
+    const resolver = new Resolver();
+    const told = (error: Error | null, addresses: readonly string[] = []) => {
+      const [first = ""] = addresses;
+      if (error !== null) done(error, "");
+      else if (options.all === true)
+        done(
+          null,
+          addresses.map((address) => ({ address, family: isIP(address) })),
+        );
+      else done(null, first, isIP(first));
+    };
+    try {
+      resolver.setServers([nameServer]);
+      if (options.family === 6) resolver.resolve6(host, told);
+      else resolver.resolve4(host, told);
+    } catch (error) {
+      told(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+}

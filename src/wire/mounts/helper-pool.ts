@@ -1,0 +1,296 @@
+/**
+ * Hands requests to helper processes so that whatever hangs costs its own caller and nobody else:
+ *
+ * - A request without an answer, or a sign of progress, within its limit is rejected "unresponsive". Its helper is killed and not waited for.
+ * - Few requests run at once, and one per group (a volume): the others of a group wait behind it. A request that has become slow no longer
+ *   counts among the few, and neither does any of a group that was unresponsive before: so they hold up the rest for a moment, or not at all.
+ * - A helper that the kernel does not let die is stuck. Its group is rejected at once for as long as it lives, or until somebody has unmounted
+ *   what it hangs on; and all are when too many are stuck, since each of them keeps its memory. Unmounting is never refused.
+ */
+import { errorText } from "../../base/error-text.ts";
+import { RecentMap } from "../../base/recent-map.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { MountError, type MountErrorCode } from "../../ports/mounts.ts";
+import type { Helper } from "./helper-process.ts";
+import type { FinalReply, HelperRequest } from "./protocol.ts";
+
+export interface PoolLimits {
+  /** Quick requests at once. */
+  readonly quickMax: number;
+  /** Slow requests beside them. More of them are counted among the quick. */
+  readonly slowMax: number;
+  readonly slowAfterMs: number;
+  readonly stuckMax: number;
+  /** How long a killed helper may take to die before it counts as stuck. */
+  readonly dyingMs: number;
+  readonly idleMs: number;
+}
+
+export const POOL_LIMITS: PoolLimits = {
+  quickMax: 4,
+  slowMax: 8,
+  slowAfterMs: 250,
+  stuckMax: 32,
+  dyingMs: 1_000,
+  idleMs: 10_000,
+};
+
+export interface Job {
+  readonly request: HelperRequest;
+  /** For the error. */
+  readonly operation: string;
+  readonly path: string;
+  readonly group: string;
+  /** It asks no file system: it is the way out, and is never refused because others hang. */
+  readonly isHarmless?: boolean;
+  readonly limitMs: number;
+  readonly signal: AbortSignal;
+  readonly onProgress: (files: number) => void;
+}
+
+interface Waiting {
+  readonly job: Job;
+  readonly resolve: (reply: FinalReply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Running extends Waiting {
+  readonly helper: Helper;
+  slow: boolean;
+  cancelLimit: () => void;
+}
+
+/** Groups that hung are remembered, the latest ones. */
+const SUSPECTS_MAX = 256;
+const ENDING = "the agent ends";
+
+export class HelperPool {
+  readonly #clock: Clock;
+  readonly #start: () => Helper;
+  readonly #limits: PoolLimits;
+  #waiting: readonly Waiting[] = [];
+  readonly #running = new Set<Running>();
+  readonly #idle = new Map<Helper, () => void>();
+  /** Killed, and not gone yet: the group waits for them a moment. */
+  readonly #dying = new Map<Helper, string>();
+  readonly #stuck = new Map<Helper, string>();
+  readonly #suspects = new RecentMap<string, boolean>(SUSPECTS_MAX);
+  #closed = false;
+  /** To start a process holds up everything for some milliseconds: one at a time, and others have their turn between. */
+  #justStarted: { readonly cancel: () => void } | undefined;
+
+  constructor(clock: Clock, start: () => Helper, limits: PoolLimits = POOL_LIMITS) {
+    this.#clock = clock;
+    this.#start = start;
+    this.#limits = limits;
+  }
+
+  run(job: Job): Promise<FinalReply> {
+    return new Promise((resolve, reject) => {
+      if (job.signal.aborted) return reject(job.signal.reason);
+      if (this.#closed) return reject(failure(job, "other", ENDING));
+      const onAbort = () => this.#abort(waiting, job.signal.reason);
+      const settled = () => job.signal.removeEventListener("abort", onAbort);
+      const waiting: Waiting = {
+        job,
+        resolve: (reply) => {
+          settled();
+          resolve(reply);
+        },
+        reject: (error) => {
+          settled();
+          reject(error);
+        },
+      };
+      job.signal.addEventListener("abort", onAbort, { once: true });
+      this.#waiting = [...this.#waiting, waiting];
+      this.#turn();
+    });
+  }
+
+  /** What its helpers hang on is no longer there: the group is a new one. */
+  forgive(group: string): void {
+    this.#acquit(group);
+    for (const [helper, held] of this.#stuck) if (held === group) this.#stuck.set(helper, "");
+    this.#turn();
+  }
+
+  /** Resolves when no helper lives but those that cannot die. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const waiting of this.#waiting) waiting.reject(failure(waiting.job, "other", ENDING));
+    this.#waiting = [];
+    this.#justStarted?.cancel();
+    for (const running of this.#running) this.#drop(running, failure(running.job, "other", ENDING));
+    const idle = [...this.#idle.keys()];
+    for (const helper of idle) this.#retire(helper);
+    await Promise.all([...this.#dying.keys(), ...idle].map((helper) => this.#goneOrStuck(helper)));
+  }
+
+  /** Rejects what has no chance, then starts what may run now. */
+  #turn(): void {
+    const left: Waiting[] = [];
+    for (const waiting of this.#waiting) {
+      const hopeless = this.#hopeless(waiting.job);
+      if (hopeless !== undefined) waiting.reject(failure(waiting.job, "unresponsive", hopeless));
+      else if (this.#mayRun(waiting.job)) this.#begin(waiting);
+      else left.push(waiting);
+    }
+    this.#waiting = left;
+  }
+
+  #hopeless({ group, isHarmless = false }: Job): string | undefined {
+    if (isHarmless) return undefined;
+    if (this.#stuck.size >= this.#limits.stuckMax) return `${this.#stuck.size} helpers hang already`;
+    return [...this.#stuck.values()].includes(group) ? "an earlier call still hangs there" : undefined;
+  }
+
+  #mayRun({ group }: Job): boolean {
+    for (const { job } of this.#running) if (job.group === group) return false;
+    for (const held of this.#dying.values()) if (held === group) return false;
+    if (this.#idle.size === 0 && this.#justStarted !== undefined) return false;
+    const slow = [...this.#running].filter((running) => running.slow).length;
+    const { quickMax, slowMax } = this.#limits;
+    if (this.#isSuspect(group)) return slow < slowMax;
+    return this.#running.size - Math.min(slow, slowMax) < quickMax;
+  }
+
+  #acquit(group: string): void {
+    // Only who is among them: the others must not push anybody out.
+    if (this.#isSuspect(group)) this.#suspects.set(group, false);
+  }
+
+  #isSuspect(group: string): boolean {
+    return this.#suspects.get(group) ?? false;
+  }
+
+  #begin(waiting: Waiting): void {
+    const { job } = waiting;
+    const helper = this.#helperFor(waiting);
+    if (helper === undefined) return;
+    const running: Running = { ...waiting, helper, slow: this.#isSuspect(job.group), cancelLimit: () => {} };
+    this.#running.add(running);
+    const cancelSlow = this.#clock.after(this.#limits.slowAfterMs, () => {
+      running.slow = true;
+      this.#turn();
+    });
+    const arm = () => {
+      running.cancelLimit();
+      running.cancelLimit = this.#clock.after(job.limitMs, () => this.#giveUp(running));
+    };
+    arm();
+    const onProgress = (files: number) => {
+      if (!this.#running.has(running)) return;
+      arm();
+      job.onProgress(files);
+    };
+    helper
+      .run(job.request, onProgress)
+      .finally(cancelSlow)
+      .then(
+        (reply) => this.#finish(running, () => running.resolve(reply), true),
+        (error: unknown) =>
+          this.#finish(running, () => running.reject(failure(job, "other", errorText(error), { cause: error })), false),
+      );
+  }
+
+  #finish(running: Running, settle: () => void, reusable: boolean): void {
+    if (!this.#running.delete(running)) return;
+    running.cancelLimit();
+    if (reusable) {
+      this.#rest(running.helper);
+      this.#acquit(running.job.group);
+    }
+    settle();
+    this.#turn();
+  }
+
+  #giveUp(running: Running): void {
+    const { job } = running;
+    this.#suspects.set(job.group, true);
+    this.#drop(running, failure(job, "unresponsive", `no answer within ${job.limitMs} ms`));
+  }
+
+  #abort(waiting: Waiting, reason: unknown): void {
+    for (const running of this.#running) if (running.job === waiting.job) return this.#drop(running, reason);
+    this.#waiting = this.#waiting.filter((each) => each !== waiting);
+    waiting.reject(reason);
+  }
+
+  #drop(running: Running, error: unknown): void {
+    const { helper, job } = running;
+    this.#running.delete(running);
+    running.cancelLimit();
+    helper.kill();
+    this.#dying.set(helper, job.group);
+    void this.#goneOrStuck(helper);
+    running.reject(error);
+    this.#turn();
+  }
+
+  async #goneOrStuck(helper: Helper): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.after(this.#limits.dyingMs, () => {
+        const group = this.#dying.get(helper);
+        if (this.#dying.delete(helper)) this.#stuck.set(helper, group ?? "");
+        this.#turn();
+        resolve();
+      });
+      void helper.ended.then(() => {
+        cancel();
+        this.#dying.delete(helper);
+        this.#stuck.delete(helper);
+        this.#turn();
+        resolve();
+      });
+    });
+  }
+
+  #helperFor({ job, reject }: Waiting): Helper | undefined {
+    try {
+      return this.#takeIdle() ?? this.#startOne();
+    } catch (error) {
+      reject(failure(job, "other", errorText(error), { cause: error }));
+      return undefined;
+    }
+  }
+
+  #startOne(): Helper {
+    const cancel = this.#clock.after(0, () => {
+      this.#justStarted = undefined;
+      this.#turn();
+    });
+    this.#justStarted = { cancel };
+    return this.#start();
+  }
+
+  #takeIdle(): Helper | undefined {
+    const [helper, stopWaiting] = [...this.#idle].at(-1) ?? [];
+    if (helper === undefined) return undefined;
+    stopWaiting?.();
+    this.#idle.delete(helper);
+    return helper;
+  }
+
+  #rest(helper: Helper): void {
+    if (this.#closed || this.#idle.size >= this.#limits.quickMax) return helper.end();
+    this.#idle.set(
+      helper,
+      this.#clock.after(this.#limits.idleMs, () => this.#retire(helper)),
+    );
+    // It may die while nobody looks.
+    void helper.ended.then(() => {
+      this.#idle.get(helper)?.();
+      this.#idle.delete(helper);
+    });
+  }
+
+  #retire(helper: Helper): void {
+    this.#idle.get(helper)?.();
+    this.#idle.delete(helper);
+    helper.end();
+  }
+}
+
+const failure = ({ operation, path }: Job, code: MountErrorCode, detail: string, options?: ErrorOptions): MountError =>
+  new MountError(operation, path, code, detail, options);

@@ -1,0 +1,30 @@
+/**
+ * A part of a volume, bound to where a container takes it from. What is bound is what was found and is held, not what its name leads to by
+ * then; and what is mounted in the end is compared with it.
+ */
+import { lstatSync } from "node:fs";
+import type { SubPathBind } from "../../../ports/mounts.ts";
+import { mountsAt } from "../mountinfo.ts";
+import { bindDescriptorCall } from "../tool-arguments.ts";
+import { openBelow } from "./below.ts";
+import { isSameFile } from "./descriptor.ts";
+import { HelperError } from "./helper-error.ts";
+import { inMadeFolder, makeTarget, mount, readTable, unmount } from "./mounting.ts";
+
+/** As which descriptor the tool gets the place. */
+const INHERITED = 3;
+
+export async function bindSubPath({ volume, subPath, target }: SubPathBind): Promise<void> {
+  using place = openBelow(volume, subPath);
+  const wanted = place.stat();
+  const path = inMadeFolder(target);
+  if (mountsAt(readTable(), path).length > 0) {
+    if (isSameFile(lstatSync(path, { bigint: true }), wanted)) return;
+    await unmount({ path, lazy: false });
+  }
+  makeTarget(path, wanted.isDirectory());
+  await mount(bindDescriptorCall(INHERITED, path), { descriptor: place.fd });
+  if (isSameFile(lstatSync(path, { bigint: true }), wanted)) return;
+  await unmount({ path, lazy: true });
+  throw new HelperError("unsafePath", `what was bound to ${path} is not what "${subPath}" named`);
+}

@@ -1,0 +1,129 @@
+/**
+ * Gives a volume to a group, each file by a descriptor that holds it: a name may lead somewhere else from one moment to the next. The root comes
+ * last, so that one that has the group says that a pass has been through.
+ *
+ * The Go kubelet goes on into whatever is mounted inside the volume. We do not: a bind mount of the host's own folders, which a privileged
+ * container can put there, would be opened to the group.
+ */
+import { type BigIntStats, chmodSync, chownSync, opendirSync } from "node:fs";
+import { errorText } from "../../../base/error-text.ts";
+import { groupMode, rootIsOwned } from "../../../domain/volumes/ownership.ts";
+import type { OwnershipOutcome } from "../../../ports/mounts.ts";
+import { errnoOf } from "../../host/errno.ts";
+import { mountsWithin } from "../mountinfo.ts";
+import type { RequestOf } from "../protocol.ts";
+import { Place } from "./descriptor.ts";
+import { HelperError } from "./helper-error.ts";
+import { inTable, readTable } from "./mounting.ts";
+
+/** Every level holds two descriptors; a path of names of one letter is not longer than this. */
+const DEPTH_MAX = 2048;
+const MODE = 0o7777;
+
+export function own(request: RequestOf<"own">, onFile: (files: number) => void): OwnershipOutcome {
+  const { path, group, readOnly, onlyIfRootDiffers } = request;
+  using root = Place.at(path);
+  const { dev, mode, gid, ...found } = shapeOf(root.stat());
+  if (found.isLink) throw new HelperError("unsafePath", "the volume is a link");
+  if (onlyIfRootDiffers && rootIsOwned({ mode, gid, isFolder: found.isFolder }, group, readOnly)) {
+    return { files: 0, refused: 0, firstRefusal: undefined };
+  }
+  const named = inTable(path);
+  const inside = mountsWithin(readTable(), named).some((mount) => mount.path !== named);
+  const pass = new Pass(request, dev, inside ? root.mountId() : undefined, onFile);
+  pass.place(root, 0);
+  return pass.outcome;
+}
+
+interface Shape {
+  readonly dev: bigint;
+  readonly mode: number;
+  readonly gid: number;
+  readonly isFolder: boolean;
+  readonly isLink: boolean;
+}
+
+const shapeOf = (found: BigIntStats): Shape => ({
+  dev: found.dev,
+  mode: Number(found.mode) & MODE,
+  gid: Number(found.gid),
+  isFolder: found.isDirectory(),
+  isLink: found.isSymbolicLink(),
+});
+
+class Pass {
+  readonly #request: RequestOf<"own">;
+  readonly #device: bigint;
+  /** Undefined: nothing is mounted inside, so nobody has to ask. */
+  readonly #mountId: string | undefined;
+  readonly #onFile: (files: number) => void;
+  #files = 0;
+  #refused = 0;
+  #firstRefusal: string | undefined;
+
+  constructor(request: RequestOf<"own">, device: bigint, mountId: string | undefined, onFile: (files: number) => void) {
+    this.#request = request;
+    this.#device = device;
+    this.#mountId = mountId;
+    this.#onFile = onFile;
+  }
+
+  get outcome(): OwnershipOutcome {
+    return { files: this.#files, refused: this.#refused, firstRefusal: this.#firstRefusal };
+  }
+
+  place(place: Place, depth: number): void {
+    const shape = shapeOf(place.stat());
+    if (shape.dev !== this.#device || (this.#mountId !== undefined && place.mountId() !== this.#mountId)) return;
+    if (depth > DEPTH_MAX) throw new HelperError("other", "the volume's folders are too deep");
+    if (shape.isFolder) this.#entries(place, depth);
+    this.#change(place, shape);
+    this.#files += 1;
+    this.#onFile(this.#files);
+  }
+
+  #entries(place: Place, depth: number): void {
+    // Names are bytes, which this encoding keeps.
+    const folder = opendirSync(place.path, { encoding: "latin1" });
+    try {
+      for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
+        const name = Buffer.from(entry.name, "latin1");
+        using child = unlessGone(() => Place.at(place.entry(name)));
+        if (child !== undefined) this.place(child, depth + 1);
+      }
+    } finally {
+      folder.closeSync();
+    }
+  }
+
+  /** A change of owner takes bits away from a file, so the mode is set after it. */
+  #change(place: Place, shape: Shape): void {
+    const { group, readOnly } = this.#request;
+    const mode = shape.isLink ? shape.mode : groupMode(shape, readOnly);
+    if (shape.gid === group && mode === shape.mode) return;
+    const refusals = [
+      shape.gid === group ? undefined : refusalOf(() => chownSync(place.path, -1, group)),
+      shape.isLink ? undefined : refusalOf(() => chmodSync(place.path, mode)),
+    ].filter((refusal) => refusal !== undefined);
+    if (refusals.length > 0) this.#refused += 1;
+    this.#firstRefusal ??= refusals[0];
+  }
+}
+
+function refusalOf(change: () => void): string | undefined {
+  try {
+    change();
+    return undefined;
+  } catch (error) {
+    return errorText(error);
+  }
+}
+
+function unlessGone(open: () => Place): Place | undefined {
+  try {
+    return open();
+  } catch (error) {
+    if (errnoOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,85 @@
+/**
+ * Runs mount(8), mkfs and the like, with an argument list and never a shell. Whether one takes too long is for the agent to say: it kills the
+ * helper with all that it runs. Of a tool that may take long, the agent is told when it has used the processor: a sign that it is not stuck.
+ */
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { hostClock } from "../../host/clock.ts";
+import { errnoOf } from "../../host/errno.ts";
+import type { ToolResult } from "../tool-answers.ts";
+import type { ToolCall } from "../tool-arguments.ts";
+
+const OUTPUT_CHARS_MAX = 64 * 1024;
+const LOOK_EVERY_MS = 1_000;
+
+/** The stream that tells the agent of a tool that outlives the helper. */
+const LIFELINE = 3;
+
+export interface ToolOptions {
+  /** Inherited as descriptor 3. */
+  readonly descriptor?: number;
+  /** For a tool that writes to a disk: the agent waits for its end even when the helper is killed. */
+  readonly onAlive?: () => void;
+}
+
+export function runTool({ command, args }: ToolCall, { descriptor, onAlive }: ToolOptions = {}): Promise<ToolResult> {
+  return new Promise((resolve, reject) => {
+    const extra = descriptor ?? (onAlive === undefined ? "ignore" : LIFELINE);
+    const child = spawn(command, args, { stdio: ["ignore", "pipe", "pipe", extra] });
+    const stopLooking = onAlive === undefined ? () => {} : watchProgress(child, onAlive);
+    const texts = { stdout: "", output: "" };
+    const collect = (chunk: string, isAnswer: boolean) => {
+      if (isAnswer) texts.stdout = (texts.stdout + chunk).slice(0, OUTPUT_CHARS_MAX);
+      texts.output = (texts.output + chunk).slice(0, OUTPUT_CHARS_MAX);
+    };
+    child.stdout?.setEncoding("utf8").on("data", (chunk: string) => collect(chunk, true));
+    child.stderr?.setEncoding("utf8").on("data", (chunk: string) => collect(chunk, false));
+    child.once("error", (error) => {
+      stopLooking();
+      if (errnoOf(error) === "ENOENT") resolve({ kind: "missing" });
+      else reject(error);
+    });
+    child.once("exit", (code, signal) => {
+      stopLooking();
+      // What it wrote last is read first. A server that it has left behind may hold the streams for ever.
+      const settle = () =>
+        resolve(
+          code === null ? { kind: "killed", signal: signal ?? "", ...texts } : { kind: "exited", code, ...texts },
+        );
+      const cancel = hostClock.after(LOOK_EVERY_MS, settle);
+      child.once("close", () => {
+        cancel();
+        settle();
+      });
+    });
+  });
+}
+
+function watchProgress({ pid }: ChildProcess, onAlive: () => void): () => void {
+  if (pid === undefined) return () => {};
+  let seen = 0;
+  let cancel = () => {};
+  const look = () => {
+    const ticks = ticksOf(pid);
+    if (ticks !== seen) onAlive();
+    seen = ticks;
+    cancel = hostClock.after(LOOK_EVERY_MS, look);
+  };
+  cancel = hostClock.after(LOOK_EVERY_MS, look);
+  return () => cancel();
+}
+
+/** Of a process and those it has started: fsck runs the checker of the type. */
+function ticksOf(pid: number): number {
+  try {
+    // The name, in parentheses, may hold anything.
+    const fields = readFileSync(`/proc/${pid}/stat`, "latin1")
+      .replace(/^.*\) /s, "")
+      .split(" ");
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").split(" ").filter(Boolean);
+    const own = Number(fields[11]) + Number(fields[12]);
+    return children.reduce((sum, child) => sum + ticksOf(Number(child)), own);
+  } catch {
+    return 0; // It has ended.
+  }
+}

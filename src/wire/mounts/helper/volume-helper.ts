@@ -1,0 +1,102 @@
+/**
+ * The helper process: reads a request, does it, answers, and reads the next. One at a time, so most of it may block: whoever waits has a clock
+ * and kills it. It ends when its input does.
+ */
+import { writeSync } from "node:fs";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { assertNever } from "../../../base/assert.ts";
+import { hostClock } from "../../host/clock.ts";
+import { errnoOf } from "../../host/errno.ts";
+import { removeTree } from "../../host/remove-tree.ts";
+import type { HelperReply, HelperRequest } from "../protocol.ts";
+import { bindSubPath } from "./bind-sub-path.ts";
+import { check, format, formatOf } from "./disks.ts";
+import { groupOf, kindOf, makeFile, makeFolder } from "./files.ts";
+import { failureOf } from "./helper-error.ts";
+import { measure } from "./measure.ts";
+import { bind, mountDevice, mountHugepages, mountMemory, share, unmount } from "./mounting.ts";
+import { own } from "./own.ts";
+
+const TELL_EVERY_MS = 500;
+const OUTPUT = 1;
+
+export async function runVolumeHelper(input: Readable): Promise<void> {
+  process.umask(0);
+  const lines = createInterface({ input });
+  // Nobody is left to hear: what a tool has begun, it ends by itself.
+  lines.once("close", () => process.exit(0));
+  for await (const line of lines) await answer(JSON.parse(line) as HelperRequest);
+}
+
+async function answer(request: HelperRequest): Promise<void> {
+  try {
+    const value = await handle(request, progress());
+    say({ kind: "done", value });
+  } catch (error) {
+    say(failureOf(error));
+  }
+}
+
+function say(reply: HelperReply): void {
+  try {
+    writeSync(OUTPUT, `${JSON.stringify(reply)}\n`);
+  } catch (error) {
+    if (errnoOf(error) === "EPIPE") process.exit(0); // The agent is gone.
+    throw error;
+  }
+}
+
+/** Tells now and then. Without a number: alive, whatever is counted. */
+function progress(): (files?: number) => void {
+  let toldMs = hostClock.monotonicMs();
+  let last = 0;
+  return (files = last) => {
+    last = files;
+    const nowMs = hostClock.monotonicMs();
+    if (nowMs - toldMs < TELL_EVERY_MS) return;
+    toldMs = nowMs;
+    say({ kind: "progress", files });
+  };
+}
+
+async function handle(request: HelperRequest, tell: (files?: number) => void): Promise<unknown> {
+  switch (request.kind) {
+    case "share":
+      return share(request);
+    case "mountMemory":
+      return mountMemory(request);
+    case "mountHugepages":
+      return mountHugepages(request);
+    case "bind":
+      return bind(request);
+    case "bindSubPath":
+      return bindSubPath(request);
+    case "unmount":
+      return unmount(request);
+    case "kindOf":
+      return kindOf(request.path);
+    case "groupOf":
+      return groupOf(request.path);
+    case "makeFolder":
+      return makeFolder(request.path, request.mode);
+    case "makeFile":
+      return makeFile(request.path, request.mode);
+    case "own":
+      return own(request, tell);
+    case "measure":
+      return measure(request.path, request.how, tell);
+    case "removeTree":
+      return removeTree(request.path, tell);
+    case "formatOf":
+      return formatOf(request.device);
+    case "check":
+      return check(request.device, tell);
+    case "format":
+      return format(request.device, request.type, tell);
+    case "mountDevice":
+      return mountDevice(request);
+    default:
+      return assertNever(request);
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * The Mounts port on this machine. Only the kernel's table is read here; everything else is done by helper processes, because a call on a file
+ * system whose server is dead never returns, and this process has four threads for such calls in all. `helper/` is what they do.
+ */
+import { readFile } from "node:fs/promises";
+import { isAbsolute } from "node:path";
+import { assert } from "../../base/assert.ts";
+import { errorText } from "../../base/error-text.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { MountError, type Mounts } from "../../ports/mounts.ts";
+import { HelperPool, POOL_LIMITS, type PoolLimits } from "./helper-pool.ts";
+import { type HelperCommand, startHelper } from "./helper-process.ts";
+import { parseMountinfo } from "./mountinfo.ts";
+import { pathGroup } from "./path-group.ts";
+import type { AnswerOf, RequestKind, RequestOf } from "./protocol.ts";
+
+const TABLE = "/proc/self/mountinfo";
+
+export interface MountsOptions {
+  readonly clock: Clock;
+  /** Starts a helper: this program, called by its hidden name. */
+  readonly helper: HelperCommand;
+  readonly limits?: PoolLimits;
+  readonly limitsMs?: Partial<LimitsMs>;
+}
+
+type LimitsMs = Readonly<Record<RequestKind, number>>;
+
+const LOOK_MS = 10_000;
+/** A server may be waited for as long as mount.nfs does by itself, two minutes, and an unmount writes out what the machine still holds. */
+const SERVER_MS = 150_000;
+/** Between two signs of progress. */
+const PROGRESS_MS = 30_000;
+
+const LIMITS_MS: LimitsMs = {
+  share: LOOK_MS,
+  mountMemory: LOOK_MS,
+  mountHugepages: LOOK_MS,
+  bind: LOOK_MS,
+  bindSubPath: LOOK_MS,
+  unmount: SERVER_MS,
+  kindOf: LOOK_MS,
+  groupOf: LOOK_MS,
+  makeFolder: LOOK_MS,
+  makeFile: LOOK_MS,
+  own: PROGRESS_MS,
+  removeTree: PROGRESS_MS,
+  measure: PROGRESS_MS,
+  formatOf: LOOK_MS,
+  check: SERVER_MS,
+  format: SERVER_MS,
+  mountDevice: SERVER_MS,
+};
+
+const NOTHING = () => {};
+
+interface Turn {
+  readonly operation: string;
+  readonly path: string;
+  readonly signal: AbortSignal;
+  readonly group?: string;
+  readonly isHarmless?: boolean;
+  readonly onProgress?: (files: number) => void;
+}
+
+export function createMounts({
+  clock,
+  helper,
+  limits = POOL_LIMITS,
+  limitsMs = {},
+}: MountsOptions): Mounts & { close(): Promise<void> } {
+  const pool = new HelperPool(clock, () => startHelper(helper), limits);
+  const ask = <K extends RequestKind>(request: RequestOf<K> & { readonly kind: K }, turn: Turn): Promise<AnswerOf<K>> =>
+    askPool<K>(pool, request, turn, limitsMs[request.kind] ?? LIMITS_MS[request.kind]);
+  return {
+    table: readTable,
+    knowsNoSwap,
+    close: () => pool.close(),
+    share: (path, signal) => ask({ kind: "share", path }, { operation: "share", path, signal }),
+    mountMemory: (path, { sizeBytes, noSwap }, signal) =>
+      ask(
+        { kind: "mountMemory", path, noSwap, ...(sizeBytes === undefined ? {} : { sizeBytes: String(sizeBytes) }) },
+        { operation: "mount memory at", path, signal },
+      ),
+    mountHugepages: (path, pageSize, signal) =>
+      ask(
+        { kind: "mountHugepages", path, ...(pageSize === undefined ? {} : { pageSize }) },
+        { operation: "mount huge pages at", path, signal },
+      ),
+    // What may hang is the source; the target is a folder of ours.
+    bind: (source, target, options, signal) =>
+      ask(
+        { kind: "bind", source, target, options },
+        { operation: "bind to", path: target, signal, group: pathGroup(source) },
+      ),
+    bindSubPath: (bind, signal) =>
+      ask(
+        { kind: "bindSubPath", ...bind },
+        { operation: "bind a subPath to", path: bind.target, signal, group: pathGroup(bind.volume) },
+      ),
+    async unmount(path, { lazy }, signal) {
+      // It asks no file system, so it does not wait behind those that do, and is the way out of what hangs there.
+      const turn = { operation: "unmount", path, signal, group: `unmount ${path}`, isHarmless: true };
+      await ask({ kind: "unmount", path, lazy }, turn);
+      pool.forgive(pathGroup(path));
+    },
+    kindOf: (path, signal) => ask({ kind: "kindOf", path }, { operation: "look at", path, signal }),
+    groupOf: (path, signal) => ask({ kind: "groupOf", path }, { operation: "look at", path, signal }),
+    makeFolder: (path, mode, signal) =>
+      ask({ kind: "makeFolder", path, mode }, { operation: "make folder", path, signal }),
+    makeFile: (path, mode, signal) => ask({ kind: "makeFile", path, mode }, { operation: "make file", path, signal }),
+    async own(path, { onProgress, ...pass }, signal) {
+      const outcome = await ask({ kind: "own", path, ...pass }, { operation: "own", path, signal, onProgress });
+      return { files: outcome.files, refused: outcome.refused, firstRefusal: outcome.firstRefusal };
+    },
+    async measure(path, how, signal) {
+      const { room, taken } = await ask({ kind: "measure", path, how }, { operation: "measure", path, signal });
+      return { room, taken };
+    },
+    removeTree: (path, signal) => ask({ kind: "removeTree", path }, { operation: "remove", path, signal }),
+    async formatOf(device, signal) {
+      const found = await ask({ kind: "formatOf", device }, { operation: "probe", path: device, signal });
+      return { type: found.type, partitioned: found.partitioned };
+    },
+    check: (device, signal) => ask({ kind: "check", device }, { operation: "check", path: device, signal }),
+    format: (device, type, signal) =>
+      ask({ kind: "format", device, type }, { operation: "format", path: device, signal }),
+    mountDevice: (device, target, type, options, signal) =>
+      ask(
+        { kind: "mountDevice", device, target, type, options },
+        { operation: "mount at", path: target, signal, group: pathGroup(device) },
+      ),
+  };
+}
+
+/** The kernel has it from 6.4 on. */
+async function knowsNoSwap(): Promise<boolean> {
+  const release = await readFile("/proc/sys/kernel/osrelease", "utf8");
+  const [major = 0, minor = 0] = release.split(".").map((part) => Number.parseInt(part, 10));
+  return major > 6 || (major === 6 && minor >= 4);
+}
+
+async function askPool<K extends RequestKind>(
+  pool: HelperPool,
+  request: RequestOf<K>,
+  { operation, path, signal, group = pathGroup(path), isHarmless = false, onProgress = NOTHING }: Turn,
+  limitMs: number,
+): Promise<AnswerOf<K>> {
+  assert(isAbsolute(path), `"${path}" is no absolute path`);
+  const reply = await pool.run({ request, operation, path, group, isHarmless, limitMs, signal, onProgress });
+  if (reply.kind === "failed") throw new MountError(operation, path, reply.code, reply.detail);
+  // The helper is this program: what it answers to a kind is what the protocol says.
+  return reply.value as AnswerOf<K>;
+}
+
+async function readTable() {
+  try {
+    return parseMountinfo(await readFile(TABLE, "utf8"));
+  } catch (error) {
+    throw new MountError("read", TABLE, "other", errorText(error), { cause: error });
+  }
+}

@@ -1,0 +1,60 @@
+/** What the agent and its helper processes say to each other: one line of JSON per request, and per reply. */
+import type {
+  BlockFormat,
+  CheckOutcome,
+  Measured,
+  MountErrorCode,
+  OwnershipOutcome,
+  OwnershipPass,
+  PathKind,
+  SubPathBind,
+} from "../../ports/mounts.ts";
+
+export type HelperRequest =
+  | { readonly kind: "share"; readonly path: string }
+  | { readonly kind: "mountMemory"; readonly path: string; readonly sizeBytes?: string; readonly noSwap: boolean }
+  | { readonly kind: "mountHugepages"; readonly path: string; readonly pageSize?: string }
+  | { readonly kind: "bind"; readonly source: string; readonly target: string; readonly options: readonly string[] }
+  | ({ readonly kind: "bindSubPath" } & SubPathBind)
+  | { readonly kind: "unmount"; readonly path: string; readonly lazy: boolean }
+  | { readonly kind: "kindOf"; readonly path: string }
+  | { readonly kind: "groupOf"; readonly path: string }
+  | { readonly kind: "makeFolder"; readonly path: string; readonly mode: number }
+  | { readonly kind: "makeFile"; readonly path: string; readonly mode: number }
+  | ({ readonly kind: "own"; readonly path: string } & Omit<OwnershipPass, "onProgress">)
+  | { readonly kind: "removeTree"; readonly path: string }
+  | { readonly kind: "measure"; readonly path: string; readonly how: "walk" | "filesystem" }
+  | { readonly kind: "formatOf"; readonly device: string }
+  | { readonly kind: "check"; readonly device: string }
+  | { readonly kind: "format"; readonly device: string; readonly type: string }
+  | ({ readonly kind: "mountDevice" } & DeviceMount);
+
+export interface DeviceMount {
+  readonly device: string;
+  readonly target: string;
+  readonly type: string;
+  readonly options: readonly string[];
+}
+
+export type RequestKind = HelperRequest["kind"];
+export type RequestOf<K extends RequestKind> = Extract<HelperRequest, { readonly kind: K }>;
+
+/** Kinds that are not named here have nothing to tell. */
+interface Answers {
+  readonly kindOf: PathKind;
+  readonly groupOf: number;
+  readonly own: OwnershipOutcome;
+  readonly measure: Measured;
+  readonly formatOf: BlockFormat;
+  readonly check: CheckOutcome;
+}
+
+export type AnswerOf<K extends RequestKind> = K extends keyof Answers ? Answers[K] : undefined;
+
+export type HelperReply =
+  /** Work goes on; so many files are done. */
+  | { readonly kind: "progress"; readonly files: number }
+  | { readonly kind: "done"; readonly value?: unknown }
+  | { readonly kind: "failed"; readonly code: MountErrorCode; readonly detail: string };
+
+export type FinalReply = Exclude<HelperReply, { readonly kind: "progress" }>;

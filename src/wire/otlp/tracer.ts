@@ -1,0 +1,124 @@
+/**
+ * The Tracer port: spans of this process, each under the one it was begun in, which is found by the asynchronous context and so survives every
+ * wait. Spans of one trace here take their times from one reading of the calendar and from the monotonic clock after it: a child never
+ * seems to begin before its parent, also when the calendar jumps.
+ */
+import { AsyncLocalStorage } from "node:async_hooks";
+import { errorText } from "../../base/error-text.ts";
+import { newSpanId, newTraceId } from "../../domain/tracing/ids.ts";
+import { isSampled } from "../../domain/tracing/sampling.ts";
+import type { Attributes, FinishedSpan, ParentContext, SpanContext, SpanEvent } from "../../domain/tracing/span.ts";
+import { parseTraceparent, traceHeaders } from "../../domain/tracing/traceparent.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Random } from "../../ports/random.ts";
+import type { Span, SpanStart, Tracer } from "../../ports/tracer.ts";
+
+export interface TracerParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Of the traces that begin here, how many are kept. */
+  readonly perMillion: number;
+  /** Given each span that is kept, when it ends. */
+  readonly finished: (span: FinishedSpan) => void;
+}
+
+export function createTracer(parts: TracerParts): Tracer {
+  const active = new AsyncLocalStorage<LiveSpan>();
+  return {
+    begin: (start) => new LiveSpan(start, active.getStore(), parts),
+    within: (span, run) => (span instanceof LiveSpan ? active.run(span, run) : run()),
+  };
+}
+
+/** What OpenTelemetry's own tracers keep of a span: some last for days. */
+export const EVENTS_MAX = 128;
+
+/** One moment by both clocks. */
+interface Anchor {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+class LiveSpan implements Span {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly #start: SpanStart;
+  readonly #parts: TracerParts;
+  readonly #context: SpanContext;
+  readonly #parent: ParentContext | undefined;
+  readonly #anchor: Anchor;
+  readonly #startWallMs: number;
+  #attributes: Attributes;
+  readonly #events: SpanEvent[] = [];
+  #failure: string | undefined;
+  #ended = false;
+
+  constructor(start: SpanStart, around: LiveSpan | undefined, parts: TracerParts) {
+    const { random, clock, perMillion } = parts;
+    const draw = () => random.fraction();
+    const local = start.parent === undefined ? around : undefined;
+    this.#parent = local === undefined ? remoteParent(start) : { ...local.#context, isRemote: false };
+    const traceId = this.#parent?.traceId ?? newTraceId(draw);
+    this.#context = {
+      traceId,
+      spanId: newSpanId(draw),
+      sampled: isSampled(traceId, perMillion, this.#parent),
+      traceState: this.#parent?.traceState ?? "",
+    };
+    this.headers = traceHeaders(this.#context);
+    this.#start = start;
+    this.#parts = parts;
+    this.#attributes = start.attributes ?? {};
+    this.#anchor = local === undefined ? { wallMs: clock.wallMs(), monotonicMs: clock.monotonicMs() } : local.#anchor;
+    this.#startWallMs = this.#nowWallMs();
+  }
+
+  get failed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  set(attributes: Attributes): void {
+    this.#attributes = { ...this.#attributes, ...attributes };
+  }
+
+  event(name: string, attributes: Attributes): void {
+    if (!this.#context.sampled) return;
+    this.#events.push({ name, wallMs: this.#nowWallMs(), attributes });
+    if (this.#events.length > EVENTS_MAX) this.#events.shift();
+  }
+
+  fail(message: string, error?: unknown): void {
+    this.#failure = message;
+    if (error === undefined) return;
+    const attributes = {
+      "exception.type": error instanceof Error ? error.name : typeof error,
+      "exception.message": errorText(error),
+    };
+    this.event("exception", attributes);
+  }
+
+  end(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    if (!this.#context.sampled) return;
+    const { scope, name, kind = "internal" } = this.#start;
+    this.#parts.finished({
+      scope,
+      name,
+      kind,
+      context: this.#context,
+      parent: this.#parent,
+      startWallMs: this.#startWallMs,
+      endWallMs: this.#nowWallMs(),
+      attributes: this.#attributes,
+      events: this.#events,
+      failure: this.#failure,
+    });
+  }
+
+  #nowWallMs(): number {
+    return this.#anchor.wallMs + this.#parts.clock.monotonicMs() - this.#anchor.monotonicMs;
+  }
+}
+
+const remoteParent = ({ parent }: SpanStart): ParentContext | undefined =>
+  parent === undefined || parent === "none" ? undefined : parseTraceparent(parent.traceparent, parent.tracestate);

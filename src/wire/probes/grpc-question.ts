@@ -1,0 +1,104 @@
+/**
+ * One Check of grpc.health.v1 on a connection of its own. Its two messages are a text and a number, so they are written and read here; frames
+ * and the end of a call are those of `wire/grpc`.
+ */
+import { type ClientHttp2Session, connect } from "node:http2";
+import type { Socket } from "node:net";
+import { hostAndPort } from "../../domain/probes/container-port.ts";
+import { type GrpcHealth, ProbeError, type ProbeTarget } from "../../ports/prober.ts";
+import { CallEnd } from "../grpc/call-end.ts";
+import { FrameReader, frame } from "../grpc/frames.ts";
+import { RPC_CODE, RpcError } from "../grpc/rpc-channel.ts";
+import { hangUp } from "./dialing.ts";
+
+const ANSWER_BYTES_MAX = 64 * 1024;
+const STATUSES = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
+
+/** Once the other side has shown that it speaks HTTP/2: gRPC counts no earlier as connected. Rejects with a `ProbeError` or the signal's reason. */
+export function openSession(socket: Socket, signal: AbortSignal): Promise<ClientHttp2Session> {
+  return new Promise((resolve, reject) => {
+    const session = connect("http://localhost", { createConnection: () => socket, settings: { enablePush: false } });
+    const end = (act: () => void) => {
+      signal.removeEventListener("abort", onAbort);
+      session.off("close", onClose);
+      act();
+    };
+    const onAbort = () => end(() => reject(signal.reason));
+    const onClose = () =>
+      end(() => reject(new ProbeError("connect", "theirs", "connection closed before server preface received")));
+    signal.addEventListener("abort", onAbort, { once: true });
+    // What breaks a session closes it.
+    session.on("error", () => {});
+    session.once("close", onClose);
+    session.once("remoteSettings", () => end(() => resolve(session)));
+    if (signal.aborted) onAbort();
+  });
+}
+
+/** Rejects with the signal's reason only: whatever else happens is the server's answer. */
+export function check(
+  session: ClientHttp2Session,
+  target: ProbeTarget,
+  { service, userAgent }: { readonly service: string; readonly userAgent: string },
+  signal: AbortSignal,
+): Promise<GrpcHealth> {
+  return new Promise((resolve, reject) => {
+    const stream = session.request({
+      ":method": "POST",
+      ":authority": hostAndPort(target.host, target.port),
+      ":path": "/grpc.health.v1.Health/Check",
+      "content-type": "application/grpc",
+      "user-agent": userAgent,
+      te: "trailers",
+    });
+    const call = new CallEnd(stream, session, () => false);
+    const reader = new FrameReader(ANSWER_BYTES_MAX);
+    const messages: Buffer[] = [];
+    let trouble: RpcError | undefined;
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    stream.on("data", (chunk: Buffer) => {
+      try {
+        messages.push(...reader.read(chunk));
+      } catch (error) {
+        trouble = error instanceof RpcError ? error : new RpcError(RPC_CODE.internal, String(error));
+        stream.close();
+      }
+    });
+    stream.on("close", () => {
+      signal.removeEventListener("abort", onAbort);
+      const failure = trouble ?? call.failure();
+      const [message] = messages;
+      if (failure !== undefined) resolve({ kind: "refused", code: failure.code, message: failure.message });
+      else if (message === undefined) resolve({ kind: "refused", code: RPC_CODE.internal, message: "no message" });
+      else resolve({ kind: "status", status: readStatus(message) });
+    });
+    stream.end(frame(writeService(service)));
+  });
+}
+
+export function closeSession(session: ClientHttp2Session | undefined, socket: Socket): void {
+  socket.on("error", () => {});
+  hangUp(socket);
+  session?.destroy();
+}
+
+/** Field 1, a text. */
+function writeService(service: string): Uint8Array {
+  const text = Buffer.from(service);
+  return text.length === 0 ? new Uint8Array() : Buffer.concat([Buffer.from([0x0a]), varint(text.length), text]);
+}
+
+function varint(value: number): Buffer {
+  const bytes: number[] = [];
+  for (let left = value; ; left = Math.floor(left / 128)) {
+    bytes.push(left < 128 ? left : (left % 128) + 128);
+    if (left < 128) return Buffer.from(bytes);
+  }
+}
+
+/** Field 1, a number; what is left out is 0, and what is none of the words is told by its number. */
+function readStatus(message: Buffer): string {
+  const status = message[0] === 0x08 ? (message[1] ?? 0) : 0;
+  return STATUSES[status] ?? String(status);
+}

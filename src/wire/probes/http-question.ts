@@ -1,0 +1,109 @@
+/** One GET on a connection of its own, written and read by hand: a node asks its applications hundreds of times a second. */
+import { isIP, type Socket } from "node:net";
+import { connect as connectSecurely, createSecureContext } from "node:tls";
+import { goQuote } from "../../base/go-text.ts";
+import { type HttpGet, urlOf } from "../../domain/probes/http-get.ts";
+import { type HttpAnswer, PLAIN_ANSWER, ProbeError, type ProbeStep } from "../../ports/prober.ts";
+import { dial, faultOf, hangUp, systemError, textOf } from "./dialing.ts";
+import { type AnswerHead, BadResponse, ResponseReader } from "./http-response.ts";
+
+/** What OpenSSL says of an answer that is no TLS. */
+const NOT_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
+
+export interface Listener {
+  /** Told how far it has come. */
+  readonly onStep: (step: ProbeStep) => void;
+  /** How much of the body is wanted, now that its head is known. */
+  readonly bodyBytesMax: (head: AnswerHead) => number;
+}
+
+/** Rejects with a `ProbeError`, or with the signal's reason. */
+export async function ask(get: HttpGet, listener: Listener, signal: AbortSignal): Promise<AnswerHead & HttpAnswer> {
+  const request = requestText(get);
+  listener.onStep("connect");
+  const socket = await dial(get, signal, urlOf(get));
+  listener.onStep("answer");
+  const channel = get.scheme === "http" ? socket : secured(socket, get.host);
+  try {
+    return await answerOn(channel, request, get, listener, signal);
+  } finally {
+    hangUp(socket);
+    channel.destroy();
+  }
+}
+
+/** What would end a header, or the request, before its time. */
+const UNSENDABLE = /[^\P{Cc}\t]/u;
+
+function requestText(get: HttpGet): string {
+  let text = `GET ${get.target} HTTP/1.1\r\n`;
+  for (const [name, value] of get.headers) {
+    const refuse = (what: string) =>
+      new ProbeError("answer", "theirs", `net/http: invalid header field ${what} ${goQuote(name)}`, urlOf(get));
+    if (!/^[\w!#$%&'*+\-.^`|~]+$/.test(name)) throw refuse("name");
+    if (UNSENDABLE.test(value)) throw refuse("value for");
+    text += `${name}: ${value}\r\n`;
+  }
+  return `${text}\r\n`;
+}
+
+/** Made once: it costs more than a question. */
+const ANY_CERTIFICATE = createSecureContext();
+
+/** On top of a connection. Whose certificate it is, nobody asks. */
+function secured(socket: Socket, host: string): Socket {
+  const name = isIP(host) === 0 ? { servername: host } : {};
+  return connectSecurely({ socket, secureContext: ANY_CERTIFICATE, rejectUnauthorized: false, ...name });
+}
+
+function answerOn(
+  channel: Socket,
+  request: string,
+  get: HttpGet,
+  { onStep, bodyBytesMax }: Listener,
+  signal: AbortSignal,
+): Promise<AnswerHead & HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const reader = new ResponseReader((head) => {
+      onStep("body");
+      return bodyBytesMax(head);
+    });
+    const onAbort = () => reject(signal.reason);
+    const settle = (act: () => void) => {
+      signal.removeEventListener("abort", onAbort);
+      act();
+    };
+    /** Asks the reader, which throws at what is no answer. */
+    const read = (whole: () => boolean) => {
+      try {
+        const isWhole = whole();
+        const { head, body } = reader;
+        if (isWhole && head !== undefined) settle(() => resolve({ ...head, body }));
+      } catch (error) {
+        settle(() => reject(error instanceof BadResponse ? refusal(error, get) : error));
+      }
+    };
+    signal.addEventListener("abort", onAbort, { once: true });
+    channel.on("data", (chunk: Buffer) => read(() => reader.take(chunk)));
+    channel.on("end", () =>
+      read(() => {
+        reader.end();
+        return true;
+      }),
+    );
+    channel.on("error", (error) => settle(() => reject(failure(error, get, reader.head))));
+    channel.write(request);
+    if (signal.aborted) onAbort();
+  });
+}
+
+const refusal = ({ isBody, message }: BadResponse, get: HttpGet): ProbeError =>
+  new ProbeError(isBody ? "body" : "answer", "theirs", message, urlOf(get));
+
+function failure(thrown: unknown, get: HttpGet, head: AnswerHead | undefined): ProbeError {
+  const error = systemError(thrown);
+  const theirs = (detail: string) =>
+    new ProbeError(head === undefined ? "answer" : "body", faultOf(error), detail, urlOf(get));
+  if (get.scheme === "https" && NOT_TLS.has(error.code ?? "")) return theirs(PLAIN_ANSWER);
+  return theirs(error.code === "ECONNRESET" ? `read: ${textOf(error)}` : textOf(error));
+}

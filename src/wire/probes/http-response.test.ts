@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { BadResponse, ResponseReader } from "./http-response.ts";
+
+const WANTED = 10_240;
+
+/** What is read of it in pieces of that size; undefined: it wants more. `ended`: the other side hangs up after it. */
+function read(text: string, pieceBytes: number, ended: boolean, wanted = WANTED) {
+  const reader = new ResponseReader(() => wanted);
+  const bytes = Buffer.from(text, "latin1");
+  const told = () => ({ status: reader.head?.status, body: Buffer.from(reader.body).toString("latin1") });
+  for (let at = 0; at < bytes.length; at += pieceBytes) {
+    if (reader.take(bytes.subarray(at, at + pieceBytes))) return told();
+  }
+  if (!ended) return undefined;
+  reader.end();
+  return told();
+}
+
+const OK = "HTTP/1.1 200 OK\r\n";
+
+for (const [title, text, status, body, ended = false] of [
+  ["a body of known length", `${OK}Content-Length: 4\r\n\r\ntold`, 200, "told"],
+  ["what follows the body is not its", `${OK}Content-Length: 4\r\n\r\ntold more`, 200, "told"],
+  ["no body at all", `${OK}content-length:0\r\n\r\n`, 200, ""],
+  ["a body until the connection ends", `${OK}X: y\r\n\r\ntold`, 200, "told", true],
+  ["lines that end as in Unix", "HTTP/1.1 200 OK\nContent-Length: 4\n\ntold", 200, "told"],
+  ["a status without words", "HTTP/1.1 503\r\nContent-Length: 0\r\n\r\n", 503, ""],
+  ["chunks", `${OK}Transfer-Encoding: chunked\r\n\r\n2\r\nto\r\n2;x=y\r\nld\r\n0\r\n\r\n`, 200, "told"],
+  ["an old server's words are its length", "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nab", 200, "ab", true],
+  ["what comes before the answer", `HTTP/1.1 100 Continue\r\n\r\n${OK}Content-Length: 1\r\n\r\nx`, 200, "x"],
+  ["another protocol", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n", 101, ""],
+  ["a status that has no body", "HTTP/1.1 204 None\r\n\r\n", 204, ""],
+  ["a header over two lines", `${OK}X: a\r\n b\r\nContent-Length: 1\r\n\r\nx`, 200, "x"],
+] as const) {
+  test(`[12.3] an answer is read in pieces of any size: ${title}`, () => {
+    for (const pieceBytes of [1, 2, 7, 4096]) {
+      assert.deepEqual(read(text, pieceBytes, ended), { status, body }, `${pieceBytes} bytes`);
+    }
+  });
+}
+
+const BROKEN = "net/http: HTTP/1.x transport connection broken: ";
+
+for (const [title, text, told, isBody] of [
+  ["another protocol's greeting", "SSH-2.0-server\r\n", `${BROKEN}malformed HTTP response "SSH-2.0-server"`, false],
+  ["another version", "ICY/1 200 OK\r\n", `${BROKEN}malformed HTTP version "ICY/1"`, false],
+  ["no number", "HTTP/1.1 fine\r\n", `${BROKEN}malformed HTTP status code "fine"`, false],
+  ["no header", `${OK}words\r\n\r\n`, `${BROKEN}malformed MIME header line: words`, false],
+  ["no length", `${OK}Content-Length: -1\r\n\r\n`, `${BROKEN}bad Content-Length "-1"`, false],
+  ["two lengths", `${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\n`, `${BROKEN}bad Content-Length "1, 2"`, false],
+  ["an encoding", `${OK}Transfer-Encoding: gzip\r\n\r\n`, `${BROKEN}unsupported transfer encoding: "gzip"`, false],
+  ["nothing", "", "EOF", false],
+  ["half a head", `${OK}X:`, `${BROKEN}unexpected EOF`, false],
+  ["half a body", `${OK}Content-Length: 4\r\n\r\nto`, "unexpected EOF", true],
+  ["half a chunk", `${OK}Transfer-Encoding: chunked\r\n\r\n4\r\nto`, "unexpected EOF", true],
+  ["no chunk", `${OK}Transfer-Encoding: chunked\r\n\r\nwords\r\n`, "invalid byte in chunk length", true],
+  ["a chunk too long", `${OK}Transfer-Encoding: chunked\r\n\r\n2\r\ntold\r\n`, "malformed chunked encoding", true],
+] as const) {
+  test(`[12.3] what is no answer is told in Go's words: ${title}`, () => {
+    for (const pieceBytes of [1, 4096]) {
+      const refused = (error: unknown) =>
+        error instanceof BadResponse && error.message === told && error.isBody === isBody;
+      assert.throws(() => read(text, pieceBytes, true), refused, `${pieceBytes} bytes`);
+    }
+  });
+}
+
+test("[12.3] no more is kept than is wanted, and no head without end", () => {
+  const long = `${OK}\r\n${"x".repeat(100_000)}`;
+  assert.equal(read(long, 4096, false)?.body.length, WANTED);
+  assert.equal(read(long, 4096, false, 0)?.body, "");
+  assert.throws(
+    () => read(`${OK}X: ${"x".repeat(2_000_000)}`, 65_536, false),
+    /response headers exceeded 1048576 bytes/,
+  );
+});

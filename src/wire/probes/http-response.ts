@@ -1,0 +1,203 @@
+/**
+ * The answer to one GET, read as its bytes come: the head, then as much of the body as is wanted. As lenient as Go's client and no more, in
+ * Go's words: people look for them. Bytes are kept as characters of one byte each.
+ */
+import { goQuote } from "../../base/go-text.ts";
+
+const HEAD_BYTES_MAX = 1024 * 1024;
+/** Of a line that says how long a chunk is. */
+const CHUNK_LINE_BYTES_MAX = 4096;
+const BROKEN = "net/http: HTTP/1.x transport connection broken: ";
+
+export interface AnswerHead {
+  readonly status: number;
+  readonly location: string | undefined;
+}
+
+/** What was sent is no answer. `isBody`: its head was one. */
+export class BadResponse extends Error {
+  override readonly name = "BadResponse";
+  readonly isBody: boolean;
+  constructor(text: string, isBody: boolean) {
+    super(text);
+    this.isBody = isBody;
+  }
+}
+
+type Framing =
+  | { readonly kind: "length"; left: number }
+  /** `left`: of the chunk that is being read, with the end of its line; 0 before its length is known. */
+  | { readonly kind: "chunked"; left: number }
+  | { readonly kind: "untilClosed" };
+
+export class ResponseReader {
+  readonly #bodyBytesMax: (head: AnswerHead) => number;
+  /** Not understood yet. */
+  #pending = "";
+  #head: AnswerHead | undefined;
+  #framing: Framing = { kind: "untilClosed" };
+  #body = "";
+  #wanted = 0;
+  #isWhole = false;
+
+  /** `bodyBytesMax`: how much of the body is wanted, asked once the head is known. */
+  constructor(bodyBytesMax: (head: AnswerHead) => number) {
+    this.#bodyBytesMax = bodyBytesMax;
+  }
+
+  get head(): AnswerHead | undefined {
+    return this.#head;
+  }
+
+  get body(): Uint8Array {
+    return Buffer.from(this.#body.slice(0, this.#wanted), "latin1");
+  }
+
+  /** Answers whether all that is wanted has come. Throws a `BadResponse`. */
+  take(chunk: Buffer): boolean {
+    this.#pending += chunk.toString("latin1");
+    while (this.#head === undefined) if (!this.#readHead()) return false;
+    this.#readBody();
+    return this.#isWhole || this.#body.length >= this.#wanted;
+  }
+
+  /** No more will come. Throws a `BadResponse` if that is too early. */
+  end(): void {
+    if (this.#head === undefined) {
+      throw new BadResponse(this.#pending === "" ? "EOF" : `${BROKEN}unexpected EOF`, false);
+    }
+    if (this.#framing.kind !== "untilClosed" && !this.#isWhole) throw new BadResponse("unexpected EOF", true);
+  }
+
+  /** Answers whether there was one. */
+  #readHead(): boolean {
+    const lineEnd = this.#pending.indexOf("\n");
+    if (lineEnd >= 0) statusOf(withoutReturn(this.#pending.slice(0, lineEnd)));
+    const end = /\r?\n\r?\n/.exec(this.#pending);
+    if ((end?.index ?? this.#pending.length) > HEAD_BYTES_MAX) {
+      throw new BadResponse(`net/http: server response headers exceeded ${HEAD_BYTES_MAX} bytes; aborted`, false);
+    }
+    if (end === null) return false;
+    const [first = "", ...lines] = this.#pending.slice(0, end.index).split(/\r?\n/);
+    this.#pending = this.#pending.slice(end.index + end[0].length);
+    const { status, isOld } = statusOf(first);
+    // What comes before the answer is none.
+    if (status >= 100 && status < 200 && status !== 101) return true;
+    const headers = headersOf(lines);
+    this.#head = { status, location: headers.get("location")?.[0] };
+    this.#wanted = this.#bodyBytesMax(this.#head);
+    this.#framing = framingOf(status, headers, isOld);
+    return true;
+  }
+
+  #readBody(): void {
+    switch (this.#framing.kind) {
+      case "untilClosed":
+        this.#keep(this.#pending);
+        this.#pending = "";
+        return;
+      case "length": {
+        const text = this.#pending.slice(0, this.#framing.left);
+        this.#framing.left -= text.length;
+        this.#keep(text);
+        this.#pending = "";
+        this.#isWhole = this.#framing.left === 0;
+        return;
+      }
+      case "chunked":
+        this.#readChunks(this.#framing);
+    }
+  }
+
+  #readChunks(framing: Extract<Framing, { kind: "chunked" }>): void {
+    while (this.#pending !== "") {
+      if (framing.left === 0 && !this.#beginChunk(framing)) return;
+      const data = this.#pending.slice(0, Math.max(0, framing.left - 2));
+      this.#keep(data);
+      const rest = this.#pending.slice(data.length);
+      framing.left -= data.length;
+      const closing = rest.slice(0, framing.left);
+      if (!"\r\n".slice(-framing.left).startsWith(closing)) {
+        throw new BadResponse("malformed chunked encoding", true);
+      }
+      framing.left -= closing.length;
+      this.#pending = rest.slice(closing.length);
+    }
+  }
+
+  /** Answers whether there is one to read. */
+  #beginChunk(framing: Extract<Framing, { kind: "chunked" }>): boolean {
+    const lineEnd = this.#pending.indexOf("\n");
+    if ((lineEnd < 0 ? this.#pending.length : lineEnd) > CHUNK_LINE_BYTES_MAX) {
+      throw new BadResponse("header line too long", true);
+    }
+    if (lineEnd < 0) return false;
+    const [size = ""] = withoutReturn(this.#pending.slice(0, lineEnd)).split(";", 1);
+    if (!/^[0-9a-fA-F]{1,16}$/.test(size.trimEnd())) throw new BadResponse("invalid byte in chunk length", true);
+    this.#pending = this.#pending.slice(lineEnd + 1);
+    const bytes = Number.parseInt(size, 16);
+    this.#isWhole = bytes === 0;
+    if (this.#isWhole) return false;
+    framing.left = bytes + 2;
+    return true;
+  }
+
+  #keep(text: string): void {
+    if (this.#body.length < this.#wanted) this.#body += text;
+  }
+}
+
+const withoutReturn = (line: string): string => (line.endsWith("\r") ? line.slice(0, -1) : line);
+
+function statusOf(line: string): { readonly status: number; readonly isOld: boolean } {
+  const space = line.indexOf(" ");
+  if (space < 0) throw new BadResponse(`${BROKEN}malformed HTTP response ${goQuote(line)}`, false);
+  const [version, code = ""] = [
+    line.slice(0, space),
+    line
+      .slice(space + 1)
+      .trimStart()
+      .split(" ", 1)[0],
+  ];
+  if (!/^[0-9]{3}$/.test(code)) throw new BadResponse(`${BROKEN}malformed HTTP status code ${goQuote(code)}`, false);
+  if (!/^HTTP\/[0-9]\.[0-9]$/.test(version)) {
+    throw new BadResponse(`${BROKEN}malformed HTTP version ${goQuote(version)}`, false);
+  }
+  return { status: Number(code), isOld: version === "HTTP/1.0" };
+}
+
+/** By their names in lower case. */
+function headersOf(lines: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const headers = new Map<string, string[]>();
+  let values: string[] | undefined;
+  for (const line of lines) {
+    if (/^[ \t]/.test(line) && values !== undefined) {
+      values.push(`${values.pop() ?? ""} ${line.trim()}`);
+      continue;
+    }
+    const [, name, value] = /^([^\s:]+):(.*)$/s.exec(line) ?? [];
+    if (name === undefined || value === undefined) {
+      throw new BadResponse(`${BROKEN}malformed MIME header line: ${line}`, false);
+    }
+    values = headers.get(name.toLowerCase()) ?? [];
+    values.push(value.trim());
+    headers.set(name.toLowerCase(), values);
+  }
+  return headers;
+}
+
+function framingOf(status: number, headers: ReadonlyMap<string, readonly string[]>, isOld: boolean): Framing {
+  if (status === 101 || status === 204 || status === 304) return { kind: "length", left: 0 };
+  const [encoding] = headers.get("transfer-encoding") ?? [];
+  if (encoding !== undefined && !isOld) {
+    if (encoding.toLowerCase() === "chunked") return { kind: "chunked", left: 0 };
+    throw new BadResponse(`${BROKEN}unsupported transfer encoding: ${goQuote(encoding)}`, false);
+  }
+  const lengths = new Set(headers.get("content-length"));
+  const [length] = lengths;
+  if (length === undefined) return { kind: "untilClosed" };
+  if (lengths.size > 1 || !/^[0-9]{1,15}$/.test(length)) {
+    throw new BadResponse(`${BROKEN}bad Content-Length ${goQuote([...lengths].join(", "))}`, false);
+  }
+  return { kind: "length", left: Number(length) };
+}

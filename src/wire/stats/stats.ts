@@ -1,0 +1,144 @@
+/**
+ * The Stats port on this machine. Thousands of small files are read in a thread of its own, so that nobody else waits; it is started when first
+ * asked and ends when nobody has asked for a while. One that does not answer in time is given up with all it was asked, and the next question
+ * starts another.
+ */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import type { GroupFigures, StatsReading } from "../../domain/stats/figures.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Stats, StatsQuestion } from "../../ports/stats.ts";
+import { parseOwnGroup } from "./own-group.ts";
+import type { ThreadAnswer, ThreadData, ThreadQuestion } from "./thread-messages.ts";
+
+export interface StatsOptions {
+  readonly clock: Clock;
+  /** The thread's program. */
+  readonly program: URL;
+  /** Where /proc and /sys are looked for. */
+  readonly root?: string;
+  readonly limitMs?: number;
+  readonly idleMs?: number;
+}
+
+const LIMIT_MS = 10_000;
+/** A thread ends at once, unless the kernel holds it. */
+const END_MS = 2_000;
+/** Longer than most are apart who ask again and again. */
+const IDLE_MS = 90_000;
+/** What it holds is one reading; what it throws away need not wait in a large heap. */
+const RESOURCES = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 };
+
+export function createStats({
+  clock,
+  program,
+  root = "/",
+  limitMs = LIMIT_MS,
+  idleMs = IDLE_MS,
+}: StatsOptions): Stats & { close(): Promise<void>; readonly isAwake: boolean } {
+  let thread: Thread | undefined;
+  /** Given up, but not gone: the kernel has not let go of it. Another beside it would hang there too. */
+  let stuck: Thread | undefined;
+  let cancelIdle = () => {};
+  const rest = async () => {
+    const ending = thread;
+    thread = undefined;
+    await ending?.end(new Error("the reading of figures is over"));
+  };
+  const awake = (): Thread => {
+    if (stuck?.hasExited === false) throw new Error("the thread that reads figures gives no answer and does not end");
+    stuck = undefined;
+    if (thread?.isGone === true) thread = undefined;
+    thread ??= new Thread(program, { root });
+    return thread;
+  };
+  return {
+    get isAwake() {
+      return thread !== undefined && !thread.isGone;
+    },
+    async read(question, signal) {
+      cancelIdle();
+      const asked = awake();
+      try {
+        return await withDeadline(clock, limitMs, signal, (limited) => unlessAborted(asked.ask(question), limited));
+      } catch (error) {
+        if (error instanceof DeadlineError) {
+          stuck = asked;
+          void asked.end(error);
+        }
+        throw error;
+      } finally {
+        cancelIdle();
+        cancelIdle = clock.after(idleMs, () => void rest());
+      }
+    },
+    ownGroup: async () => parseOwnGroup(await readFile(join(root, "proc", "self", "cgroup"), "utf8")),
+    async close() {
+      cancelIdle();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const cancel = clock.after(END_MS, resolve);
+      await Promise.race([rest(), promise]);
+      cancel();
+    },
+  };
+}
+
+interface Asker {
+  readonly groups: GroupFigures[];
+  readonly resolve: (reading: StatsReading) => void;
+  readonly reject: (error: Error) => void;
+}
+
+class Thread {
+  readonly #worker: Worker;
+  readonly #askers = new Map<number, Asker>();
+  #asked = 0;
+  isGone = false;
+  hasExited = false;
+
+  constructor(program: URL, data: ThreadData) {
+    this.#worker = new Worker(program, { workerData: data, resourceLimits: RESOURCES, name: "figures" });
+    // It keeps nobody alive who has nothing else to do.
+    this.#worker.unref();
+    this.#worker.on("message", (answer: ThreadAnswer) => this.#answered(answer));
+    this.#worker.on("error", (error: Error) => this.#over(error));
+    this.#worker.on("exit", (code) => {
+      this.hasExited = true;
+      this.#over(new Error(`the thread that reads figures ended with ${code}`));
+    });
+  }
+
+  ask(question: StatsQuestion): Promise<StatsReading> {
+    this.#asked += 1;
+    const message: ThreadQuestion = { number: this.#asked, question };
+    return new Promise((resolve, reject) => {
+      this.#askers.set(message.number, { groups: [], resolve, reject });
+      this.#worker.postMessage(message, []);
+    });
+  }
+
+  async end(reason: Error): Promise<void> {
+    this.#over(reason);
+    await this.#worker.terminate();
+  }
+
+  #answered(answer: ThreadAnswer): void {
+    const asker = this.#askers.get(answer.number);
+    if (answer.kind === "groups") {
+      asker?.groups.push(...answer.groups);
+      return;
+    }
+    this.#askers.delete(answer.number);
+    if (answer.kind === "failure") asker?.reject(new Error(answer.failure));
+    else asker?.resolve({ ...answer.rest, groups: asker.groups });
+  }
+
+  #over(reason: Error): void {
+    this.isGone = true;
+    for (const { reject } of this.#askers.values()) reject(reason);
+    this.#askers.clear();
+  }
+}

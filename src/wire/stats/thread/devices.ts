@@ -1,0 +1,57 @@
+/** The machine's disks: their names by number, and what /proc/diskstats counts of each. */
+import type { DiskFigures } from "../../../domain/stats/figures.ts";
+import { readText } from "./small-files.ts";
+
+export interface DeviceNames {
+  /** Empty for one that is none. */
+  nameOf(major: number, minor: number): string;
+}
+
+/** Those that cAdvisor takes for disks: not loops, not memory. */
+const DISK = /^(?:(?:s|v|xv)d[a-z]+\d*|dm-\d+|nvme\d+n\d+(?:p\d+)?)$/;
+
+interface Disk {
+  readonly device: string;
+  readonly figures: DiskFigures;
+}
+
+/** Read once for a whole reading. */
+export class Disks implements DeviceNames {
+  readonly #byNumber: ReadonlyMap<string, Disk>;
+
+  constructor(path: string) {
+    this.#byNumber = parseDiskstats(readText(path) ?? "");
+  }
+
+  nameOf(major: number, minor: number): string {
+    return this.#byNumber.get(`${major}:${minor}`)?.device ?? "";
+  }
+
+  figuresOf(numbers: string): DiskFigures | undefined {
+    return this.#byNumber.get(numbers)?.figures;
+  }
+}
+
+function parseDiskstats(text: string): ReadonlyMap<string, Disk> {
+  const disks = new Map<string, Disk>();
+  for (const line of text.split("\n")) {
+    const [major = "", minor = "", name = "", ...counts] = line.trim().split(/\s+/);
+    if (!DISK.test(name) || counts.length < 11) continue;
+    const at = (index: number) => Number(counts[index]);
+    const figures: DiskFigures = {
+      reads: at(0),
+      readsMerged: at(1),
+      sectorsRead: at(2),
+      readMs: at(3),
+      writes: at(4),
+      writesMerged: at(5),
+      sectorsWritten: at(6),
+      writeMs: at(7),
+      inProgress: at(8),
+      ioMs: at(9),
+      weightedIoMs: at(10),
+    };
+    disks.set(`${major}:${minor}`, { device: `/dev/${name}`, figures });
+  }
+  return disks;
+}

@@ -1,0 +1,61 @@
+/** How many processes a group has, what they hold open, and the interfaces that they see. */
+import { readdirSync, readlinkSync } from "node:fs";
+import type { InterfaceFigures } from "../../../domain/stats/figures.ts";
+import { orAbsent, readText } from "./small-files.ts";
+
+export const processesOf = (folder: string): readonly string[] =>
+  (readText(`${folder}/cgroup.procs`) ?? "").split("\n").filter((pid) => pid !== "");
+
+export interface OpenFiles {
+  readonly openFiles: number;
+  readonly sockets: number;
+}
+
+/** A process that is gone by now holds none. */
+export function openFilesOf(proc: string, pids: readonly string[]): OpenFiles {
+  let openFiles = 0;
+  let sockets = 0;
+  for (const pid of pids) {
+    const folder = `${proc}/${pid}/fd`;
+    const names = orAbsent(() => readdirSync(folder)) ?? [];
+    openFiles += names.length;
+    for (const name of names) {
+      if (orAbsent(() => readlinkSync(`${folder}/${name}`))?.startsWith("socket") === true) sockets += 1;
+    }
+  }
+  return { openFiles, sockets };
+}
+
+/** Of a process: its soft limit. -1: as many as it likes. */
+export function openFilesMax(proc: string, pid: string): number | undefined {
+  const soft = /^Max open files\s+(\S+)/m.exec(readText(`${proc}/${pid}/limits`) ?? "")?.[1];
+  if (soft === undefined) return undefined;
+  return soft === "unlimited" ? -1 : Number(soft);
+}
+
+/** Those that cAdvisor passes over: the machine's ends of pods' cables, and talk with oneself. */
+const IGNORED = /^(?:lo|veth|docker|nerdctl)/i;
+
+/** As a process sees them: those of its network. */
+export const interfacesOf = (proc: string, pid: string): readonly InterfaceFigures[] =>
+  parseNetDev(readText(`${proc}/${pid}/net/dev`) ?? "");
+
+function parseNetDev(text: string): readonly InterfaceFigures[] {
+  return text
+    .split("\n")
+    .slice(2)
+    .flatMap((line) => {
+      const colon = line.indexOf(":");
+      const name = line.slice(0, colon).trim();
+      if (colon === -1 || IGNORED.test(name)) return [];
+      const [rxBytes, rxPackets, rxErrors, rxDropped, , , , , txBytes, txPackets, txErrors, txDropped] = line
+        .slice(colon + 1)
+        .trim()
+        .split(/\s+/)
+        .map(Number);
+      if (txDropped === undefined) return [];
+      return [
+        { name, rxBytes, rxPackets, rxErrors, rxDropped, txBytes, txPackets, txErrors, txDropped } as InterfaceFigures,
+      ];
+    });
+}

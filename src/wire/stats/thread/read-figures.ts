@@ -1,0 +1,177 @@
+/** One reading, from the first file to the last: the root by itself, then each group that was named with all below it. */
+import { join } from "node:path";
+import type { RecentMap } from "../../../base/recent-map.ts";
+import type { GroupFigures, MemoryFigures, ProcessFigures, StatsReading } from "../../../domain/stats/figures.ts";
+import { containerIdOfGroup } from "../../../domain/stats/group-name.ts";
+import type { Clock } from "../../../ports/clock.ts";
+import type { StatsQuestion } from "../../../ports/stats.ts";
+import { parseHierarchies } from "../../cgroupfs/hierarchies.ts";
+import { Disks } from "./devices.ts";
+import { usageOf } from "./file-usage.ts";
+import { type GroupReader, ROOT } from "./group-files.ts";
+import { filesystemOf, mountsOfMachine } from "./mounts.ts";
+import { interfacesOf, openFilesMax, openFilesOf, processesOf } from "./processes.ts";
+import { folderNames, mayHaveFolders, readText, statOf } from "./small-files.ts";
+import { V1Groups } from "./v1.ts";
+import { V2Groups } from "./v2.ts";
+
+export interface FigureRoots {
+  /** Where /proc and /sys are looked for. */
+  readonly root: string;
+  readonly clock: Pick<Clock, "wallMs">;
+  /** Of one reading for the next: when a group was made is looked up once. */
+  readonly births: RecentMap<string, Birth>;
+}
+
+export interface Birth {
+  readonly wallMs: number;
+  /** Of its folder. Another of the same name has another. */
+  readonly inode: number;
+}
+
+/** A reading without its groups: those are handed on as they are read. */
+export type ReadingBesideGroups = Omit<StatsReading, "groups">;
+
+export function readFigures(
+  question: StatsQuestion,
+  { root, clock, births }: FigureRoots,
+  onGroup: (figures: GroupFigures) => void,
+): ReadingBesideGroups {
+  const proc = join(root, "proc");
+  const disks = new Disks(join(proc, "diskstats"));
+  const reader = readerOf(root, proc, disks);
+  const readWallMs = clock.wallMs();
+  const bootedWallMs = readWallMs - uptimeMs(proc);
+  new GroupWalk({ question, reader, proc, clock, bootedWallMs, births, onGroup }).run();
+  const all = question.detail === "everything";
+  return {
+    readWallMs,
+    bootedWallMs,
+    knowsPressure: reader.knowsPressure,
+    mounts: all ? mountsOfMachine(join(proc, "self", "mountinfo"), disks) : [],
+    filesystems: present(question.filesystems, (path) => filesystemOf(join(root, path))),
+    files: present(question.files, (path) => usageOf(join(root, path))),
+  };
+}
+
+function readerOf(root: string, proc: string, disks: Disks): GroupReader {
+  const mounts = readText(join(proc, "self", "mounts")) ?? "";
+  const hierarchies = parseHierarchies(mounts);
+  const below = (path: string) => join(root, path);
+  if (hierarchies.version === 2) return new V2Groups(below(hierarchies.path), join(proc, "meminfo"), disks);
+  const moved = hierarchies.mounts.map(({ path, controllers }) => ({ path: below(path), controllers }));
+  return new V1Groups({ version: 1, mounts: moved }, disks);
+}
+
+const uptimeMs = (proc: string): number => Number((readText(join(proc, "uptime")) ?? "0").split(" ")[0]) * 1000;
+
+function present<T>(paths: readonly string[], look: (path: string) => T | undefined): ReadonlyMap<string, T> {
+  const found = new Map<string, T>();
+  for (const path of paths) {
+    const figures = look(path);
+    if (figures !== undefined) found.set(path, figures);
+  }
+  return found;
+}
+
+interface WalkParts {
+  readonly question: StatsQuestion;
+  readonly reader: GroupReader;
+  readonly proc: string;
+  readonly clock: Pick<Clock, "wallMs">;
+  readonly bootedWallMs: number;
+  readonly births: RecentMap<string, Birth>;
+  readonly onGroup: (figures: GroupFigures) => void;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+class GroupWalk {
+  readonly #parts: WalkParts;
+  readonly #read = new Set<string>();
+
+  constructor(parts: WalkParts) {
+    this.#parts = parts;
+  }
+
+  run(): void {
+    this.#add(ROOT);
+    for (const group of this.#parts.question.groups) this.#walk(group);
+  }
+
+  #walk(group: string): void {
+    const folder = this.#parts.reader.folderOf(group);
+    if (!this.#add(group)) return;
+    for (const name of folderNames(folder)) this.#walk(group === ROOT ? `/${name}` : `${group}/${name}`);
+  }
+
+  /** Whether there may be groups below it. */
+  #add(group: string): boolean {
+    const { reader, question, clock } = this.#parts;
+    const found = statOf(reader.folderOf(group));
+    const isParent = found !== undefined && mayHaveFolders(found);
+    if (this.#read.has(group)) return isParent;
+    const createdWallMs = this.#createdWallMs(group, found?.ino);
+    if (createdWallMs === undefined) return isParent;
+    const { detail } = question;
+    const readWallMs = clock.wallMs();
+    const cpu = reader.cpu(group, detail);
+    const memory = reader.memory(group, detail);
+    if (cpu === undefined && memory === undefined && containerIdOfGroup(group) !== undefined) return false; // It is gone.
+    const figures: Mutable<GroupFigures> = { id: group, readWallMs, createdWallMs };
+    if (cpu !== undefined) figures.cpu = cpu;
+    if (memory !== undefined) figures.memory = group === ROOT ? this.#machineMemory(memory) : memory;
+    if (detail !== "usage") {
+      const io = reader.io(group, detail);
+      if (io !== undefined) figures.io = io;
+      this.#addProcesses(group, figures);
+    }
+    this.#read.add(group);
+    this.#parts.onGroup(figures);
+    return isParent;
+  }
+
+  /** Undefined: it is gone. The machine's is cut to the minute, as cAdvisor has it. */
+  #createdWallMs(group: string, inode: number | undefined): number | undefined {
+    const { births, reader, bootedWallMs } = this.#parts;
+    const known = births.get(group);
+    if (known !== undefined && known.inode === inode) return known.wallMs;
+    const ages = reader.birthFiles(group).flatMap((path) => statOf(path)?.mtimeMs ?? []);
+    if (ages.length === 0) return undefined;
+    const booted = Math.floor(bootedWallMs / 60_000) * 60_000;
+    const wallMs = Math.max(booted, Math.min(...ages));
+    if (inode !== undefined) births.set(group, { wallMs, inode });
+    return wallMs;
+  }
+
+  /** The machine's group has no limits but what the machine has. */
+  #machineMemory(memory: MemoryFigures): MemoryFigures {
+    const meminfo = readText(join(this.#parts.proc, "meminfo")) ?? "";
+    const bytes = (key: string) => Number(new RegExp(`^${key}:\\s+(\\d+)`, "m").exec(meminfo)?.[1] ?? 0) * 1024;
+    return { ...memory, limitBytes: bytes("MemTotal"), swapLimitBytes: bytes("SwapTotal") };
+  }
+
+  #addProcesses(group: string, figures: Mutable<GroupFigures>): void {
+    const { reader, proc, question } = this.#parts;
+    const pids = processesOf(reader.folderOf(group));
+    const first = group === ROOT ? "1" : pids[0];
+    const id = containerIdOfGroup(group);
+    const hasNetwork = group === ROOT || (id !== undefined && question.sandboxes.has(id));
+    figures.processes = this.#processes(group, pids, group === ROOT || id !== undefined ? first : undefined);
+    if (hasNetwork && first !== undefined) figures.network = interfacesOf(proc, first);
+  }
+
+  #processes(group: string, pids: readonly string[], first: string | undefined): ProcessFigures {
+    const { reader, proc, question } = this.#parts;
+    const none = { openFiles: 0, sockets: 0, threads: 0, threadsMax: 0 };
+    if (question.detail !== "everything") return { processes: pids.length, ...none };
+    const filesMax = first === undefined ? undefined : openFilesMax(proc, first);
+    return {
+      processes: pids.length,
+      ...none,
+      ...openFilesOf(proc, pids),
+      ...reader.threads(group),
+      ...(filesMax === undefined ? {} : { openFilesMax: filesMax }),
+    };
+  }
+}

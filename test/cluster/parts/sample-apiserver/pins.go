@@ -1,0 +1,9 @@
+// Pins what is built here; see parts.ts. The build tag keeps it out of every ordinary build.
+
+//go:build parts
+
+package parts
+
+import (
+	_ "k8s.io/sample-apiserver"
+)

@@ -1,0 +1,160 @@
+/** One run: a cluster of its own with the agent in question, upstream's tests on it part by part, and what came of each. */
+import { mkdir, rm } from "node:fs/promises";
+import { errorText } from "../../src/base/error-text.ts";
+import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { command } from "../cluster/command.ts";
+import type { AgentOptions } from "../cluster/node.ts";
+import { buildParts, CLUSTER_UPSTREAMS, type Parts } from "../cluster/parts.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import { startClusterNames } from "./cluster-names.ts";
+import { conformanceImages } from "./images.ts";
+import { focusOf } from "./ratchet.ts";
+import { mergeOutcomes, passed, type Report, readGinkgoReport, suiteProblems, type TestOutcome } from "./results.ts";
+import { RunWatch, type Teller } from "./run-watch.ts";
+import { PARTS, type Part, type PartRun, partOf, runPart } from "./suite.ts";
+
+export interface RunOptions extends Teller {
+  readonly agent: "go" | "deckhand";
+  readonly agentOptions?: AgentOptions;
+  /** Which parts, and with how many processes each. */
+  readonly parts: Readonly<Partial<Record<Part, number>>>;
+  readonly focus?: string | undefined;
+  /** Tests that are known to ask for what the agent does not have. */
+  readonly waiting: ReadonlySet<string>;
+  /** Those of them that fail are run once more: one that passes then has not been lost, only disturbed, and the report says both. */
+  readonly expected: ReadonlySet<string>;
+  readonly folder: string;
+  readonly signal: AbortSignal;
+}
+
+export interface RunResult {
+  readonly report: Report;
+  /** What went wrong with the run itself, so that its results may not be all of them. */
+  readonly problems: readonly string[];
+  /** How long the tests took, whichever they were. */
+  readonly seconds: number;
+}
+
+/** A folder of the node that the pods of upstream's Job tests write to, and that no one of them removes. */
+const LEFT_BY_JOBS = "/tmp/job-e2e";
+
+export async function runConformance(options: RunOptions): Promise<RunResult> {
+  const { agent, folder, say, signal } = options;
+  const parts = await buildParts(say, [...CLUSTER_UPSTREAMS, "conformance", "sample-apiserver"]);
+  const images = await conformanceImages(parts, say);
+  await mkdir(folder, { recursive: true });
+  const cluster = await startCluster({
+    controlPlane: "full",
+    nodes: [{ agent, ...(options.agentOptions === undefined ? {} : { options: options.agentOptions }) }],
+    images: () => Promise.resolve(images),
+    report: say,
+    signal,
+  });
+  const problems: string[] = [];
+  let result: RunResult;
+  try {
+    const [node] = cluster.nodes;
+    if (node === undefined) throw new Error("the cluster came up without its node");
+    await startClusterNames(cluster, node, parts);
+    await nodeReady(cluster, node);
+    result = await testNode(cluster, node, parts, options);
+  } finally {
+    // What is left behind fails the run, but an hour of results is not lost by it.
+    await cluster.down().catch((error: unknown) => problems.push(errorText(error)));
+    await rm(LEFT_BY_JOBS, { recursive: true, force: true });
+  }
+  return { ...result, problems: [...result.problems, ...problems] };
+}
+
+const nodeReady = (cluster: Cluster, node: ClusterNode) =>
+  waitUntil(
+    `node ${node.name} to be ready`,
+    90_000,
+    async () => {
+      const path = 'jsonpath={.status.conditions[?(@.type=="Ready")].status}';
+      return (await cluster.kubectl("get", "node", node.name, "-o", path)) === "True";
+    },
+    500,
+  );
+
+async function testNode(cluster: Cluster, node: ClusterNode, parts: Parts, options: RunOptions): Promise<RunResult> {
+  await using watch = new RunWatch(cluster, node, options.folder, options);
+  const startedMs = performance.now();
+  const wallSeconds: Record<string, number> = {};
+  const problems: string[] = [];
+  const run: RunOne = async (part, name, selection) => {
+    const procs = options.parts[part];
+    if (procs === undefined) return [];
+    const sinceMs = performance.now();
+    const { folder, signal } = options;
+    const onLine = (line: string) => watch.note(name, line);
+    const report = await runPart(cluster, parts, { name, part, procs, ...selection, folder, onLine }, signal);
+    wallSeconds[name] = Math.round((performance.now() - sinceMs) / 1000);
+    problems.push(...suiteProblems(report).map((problem) => `the ${name} tests: ${problem}`));
+    return readGinkgoReport(report);
+  };
+  const first = await runParts(run, options);
+  const tests = mergeOutcomes(first, await runLostAgain(run, first, options));
+  const seconds = Math.round((performance.now() - startedMs) / 1000);
+  if (isWhole(options)) wallSeconds["whole"] = seconds;
+  await watch.finish();
+  const report: Report = {
+    agent: options.agent,
+    date: new Date().toISOString().slice(0, 10),
+    runs: 1,
+    versions: await versions(cluster, node, parts),
+    wallSeconds,
+    tests: tests.map((test) => watch.traced(test)),
+  };
+  return { report, problems, seconds };
+}
+
+/** Of all parts, none of them narrowed. */
+const isWhole = ({ parts, focus, agent }: RunOptions): boolean =>
+  focus === undefined && PARTS.every((part) => parts[part] !== undefined || (part === "waiting" && agent === "go"));
+
+/** One ginkgo; nothing where the part is not of this run. */
+type RunOne = (part: Part, name: string, selection: Pick<PartRun, "focus" | "skip">) => Promise<readonly TestOutcome[]>;
+
+async function runParts(run: RunOne, { focus, waiting }: RunOptions): Promise<readonly TestOutcome[]> {
+  const inVain = [...waiting].filter((test) => partOf(test, waiting) === "waiting");
+  const skip = inVain.length === 0 ? undefined : focusOf(inVain);
+  const quick = async () => [
+    ...(await run("parallel", "parallel", { focus, skip })),
+    ...(skip === undefined ? [] : await run("waiting", "waiting", { focus: skip })),
+  ];
+  const beside = await Promise.all([quick(), run("slow", "slow", { focus, skip })]);
+  return [...beside.flat(), ...(await run("serial", "serial", { focus }))];
+}
+
+/** Those that were expected to pass and did not. */
+async function runLostAgain(
+  run: RunOne,
+  tests: readonly TestOutcome[],
+  { expected, waiting }: RunOptions,
+): Promise<readonly TestOutcome[]> {
+  const lost = tests.filter((test) => !passed(test) && expected.has(test.name)).map(({ name }) => name);
+  const again: TestOutcome[] = [];
+  for (const [part, names] of Map.groupBy(lost, (name) => partOf(name, waiting))) {
+    again.push(...(await run(part, `${part}-again`, { focus: focusOf(names) })));
+  }
+  return again;
+}
+
+async function versions(cluster: Cluster, node: ClusterNode, parts: Parts): Promise<Readonly<Record<string, string>>> {
+  const { status } = JSON.parse(await cluster.kubectl("get", "node", node.name, "-o", "json")) as {
+    readonly status: { readonly nodeInfo: Readonly<Record<string, string>> };
+  };
+  const server = JSON.parse(await cluster.kubectl("get", "--raw", "/version")) as { readonly gitVersion: string };
+  const first = async (program: "runc" | "etcd" | "coredns") =>
+    /v?\d+\.\d+\.\d+/.exec(await command(parts.path(program), ["--version"]))?.[0] ?? "unknown";
+  return {
+    kubernetes: server.gitVersion,
+    kubelet: status.nodeInfo["kubeletVersion"] ?? "unknown",
+    runtime: status.nodeInfo["containerRuntimeVersion"] ?? "unknown",
+    runc: await first("runc"),
+    etcd: await first("etcd"),
+    coredns: await first("coredns"),
+    kernel: status.nodeInfo["kernelVersion"] ?? "unknown",
+  };
+}

@@ -1,0 +1,47 @@
+/**
+ * A static busybox from its original source, with the configuration of Debian's static package but without Debian's patches: with those
+ * the shell drops environment variables such as `data-1`, and upstream's tests of Secrets and ConfigMaps fail.
+ */
+import { copyFile, mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { availableParallelism } from "node:os";
+import { join } from "node:path";
+import { command } from "../../cluster/command.ts";
+import { digestOf } from "../../cluster/oci.ts";
+import { privateApt, sourceLines } from "./apt.ts";
+import { keyFor, made, type Report } from "./making.ts";
+
+/** The release of Debian whose source package has this version. */
+const RELEASE = "trixie";
+const ORIGINAL = "busybox_1.37.0.orig.tar.bz2";
+const ORIGINAL_DIGEST = "sha256:3311dff32e746499f4df0d5df04d7eb396382d7e108bb9250e7b519b837043a4";
+const LIMIT_MS = 20 * 60_000;
+
+/** Where the program is. */
+export async function busyboxProgram(report: Report): Promise<string> {
+  const key = await keyFor([import.meta.filename], [ORIGINAL_DIGEST]);
+  const entry = await made({ kind: "busybox", key, report }, async (scratch) => {
+    const build = join(scratch, "build");
+    await mkdir(build);
+    const source = await fetchSource(build);
+    await copyFile(join(build, "debian", "config", "pkg", "static"), join(source, ".config"));
+    const options = { cwd: source, env: { KCONFIG_NOTIMESTAMP: "1" }, limitMs: LIMIT_MS };
+    // Debian's patches have settings of their own, so some questions are open: each empty line takes the default.
+    await command("make", ["silentoldconfig"], { ...options, input: "\n".repeat(2000) });
+    await command("make", [`-j${availableParallelism()}`, "busybox"], options);
+    await copyFile(join(source, "busybox"), join(scratch, "busybox"));
+    await rm(build, { recursive: true });
+  });
+  return join(entry, "busybox");
+}
+
+/** Leaves the original source in a folder, whose path it answers, beside Debian's own folder. */
+async function fetchSource(folder: string): Promise<string> {
+  const apt = await privateApt(join(folder, "apt"), { sources: await sourceLines("deb-src", RELEASE) });
+  await apt(["source", "--download-only", "busybox"], folder);
+  const digest = digestOf(await readFile(join(folder, ORIGINAL)));
+  if (digest !== ORIGINAL_DIGEST) throw new Error(`${ORIGINAL} is ${digest}, not ${ORIGINAL_DIGEST}`);
+  const packaging = (await readdir(folder)).find((name) => name.endsWith(".debian.tar.xz"));
+  if (packaging === undefined) throw new Error("the source package of busybox has no packaging");
+  for (const archive of [ORIGINAL, packaging]) await command("tar", ["-xf", archive], { cwd: folder });
+  return join(folder, "busybox-1.37.0");
+}

@@ -1,0 +1,69 @@
+/** Reports as files: one test a line, so that a difference between two runs can be read. */
+import { readFileSync, writeFileSync } from "node:fs";
+import { fields, list, number, optional, parseJson, record, text } from "../../tools/shape.ts";
+import type { Report, TestOutcome } from "./results.ts";
+
+/** What is kept of the runs, and what is written from it. */
+export const places = {
+  /** The Go kubelet's results on this cluster. */
+  baseline: "test/conformance/baseline-go.json",
+  /** Ours, of the last whole runs. */
+  latest: "test/conformance/latest-deckhand.json",
+  /** Of the agent that drops what it writes of pods. */
+  broken: "test/conformance/broken-deckhand.json",
+  explained: "test/conformance/explained.json",
+  passing: "test/conformance/passing.txt",
+  ciSubset: "test/conformance/ci-subset.txt",
+  page: "docs/conformance.md",
+  readme: "README.md",
+} as const;
+
+export const readReport = (file: string): Report => parseReport(readFileSync(file, "utf8"), file);
+
+export const writeReport = (file: string, report: Report): void => writeFileSync(file, reportText(report));
+
+export function parseReport(source: string, where: string): Report {
+  const report = fields(parseJson(source), where);
+  const agent = text(report["agent"], `${where}: agent`);
+  if (agent !== "go" && agent !== "deckhand") throw new Error(`${where}: there is no agent "${agent}"`);
+  return {
+    agent,
+    date: text(report["date"], `${where}: date`),
+    runs: number(report["runs"], `${where}: runs`),
+    versions: record(report["versions"], `${where}: versions`, text),
+    wallSeconds: record(report["wallSeconds"], `${where}: wallSeconds`, number),
+    tests: list(report["tests"], `${where}: tests`, parseOutcome),
+  };
+}
+
+function parseOutcome(value: unknown, where: string): TestOutcome {
+  const outcome = fields(value, where);
+  const failure = optional(outcome["failure"], `${where}.failure`, text);
+  const features = (field: "asks" | "waitsFor") => {
+    const names = optional(outcome[field], `${where}.${field}`, (value, at) => list(value, at, text));
+    return names === undefined ? {} : { [field]: names };
+  };
+  return {
+    name: text(outcome["name"], `${where}.name`),
+    passes: number(outcome["passes"], `${where}.passes`),
+    fails: number(outcome["fails"], `${where}.fails`),
+    seconds: number(outcome["seconds"], `${where}.seconds`),
+    ...(failure === undefined ? {} : { failure }),
+    ...features("asks"),
+    ...features("waitsFor"),
+  };
+}
+
+export function reportText(report: Report): string {
+  const { agent, date, runs, versions, wallSeconds, tests } = report;
+  const head = JSON.stringify({ agent, date, runs, versions, wallSeconds }, undefined, 2).replace(/\n\}$/, "");
+  const lines = tests.map(({ name, passes, fails, seconds, failure, asks, waitsFor }) =>
+    // The order of fields is fixed here, whatever it was in memory.
+    JSON.stringify({ name, passes, fails, seconds, failure, asks, waitsFor }),
+  );
+  return `${head},\n  "tests": [\n${lines.map((line) => `    ${line}`).join(",\n")}\n  ]\n}\n`;
+}
+
+/** Why tests fail that cannot pass on a machine like this one, by their names. */
+export const readExplained = (file: string): Readonly<Record<string, string>> =>
+  record(parseJson(readFileSync(file, "utf8")), file, text);

@@ -1,0 +1,92 @@
+/** Watches a run from outside: what ginkgo prints, what the tests do by the audit log, and what a failing one leaves. */
+import { join } from "node:path";
+import type { Cluster, ClusterNode } from "../cluster/cluster.ts";
+import { pause } from "../cluster/wait.ts";
+import { Audit } from "./audit.ts";
+import { Evidence } from "./evidence.ts";
+import { GrowingFile } from "./growing-file.ts";
+import { type Ended, Progress } from "./progress.ts";
+import { passed, type TestOutcome } from "./results.ts";
+
+const LOOK_EVERY_MS = 1_000;
+
+export interface Teller {
+  readonly say: (line: string) => void;
+  readonly sayProgress: (line: string) => void;
+}
+
+export class RunWatch {
+  readonly #audit = new Audit();
+  readonly #progress = new Progress();
+  readonly #evidence: Evidence;
+  readonly #auditLog: GrowingFile;
+  readonly #teller: Teller;
+  readonly #over = new AbortController();
+  readonly #turning: Promise<void>;
+  #looking: Promise<void> = Promise.resolve();
+  #taking: Promise<void> = Promise.resolve();
+
+  constructor(cluster: Cluster, node: ClusterNode, folder: string, teller: Teller) {
+    this.#teller = teller;
+    this.#auditLog = new GrowingFile(cluster.api.auditLog);
+    this.#evidence = new Evidence(cluster, node, this.#audit, join(folder, "failures"));
+    this.#turning = this.#turn();
+  }
+
+  /** A line that the ginkgo of this name has printed. */
+  note(ginkgo: string, line: string): void {
+    const ended = this.#progress.note(ginkgo, line);
+    if (ended?.passed === false) this.#onFailed(ended);
+  }
+
+  /** With what its pods asked for; a test that failed and whose pods were rejected waits for it. */
+  traced(test: TestOutcome): TestOutcome {
+    const trace = this.#audit.of(test.name);
+    const [asks, waitsFor] = [[...(trace?.asks ?? [])].toSorted(), [...(trace?.waitsFor ?? [])].toSorted()];
+    return {
+      ...test,
+      ...(asks.length === 0 ? {} : { asks }),
+      ...(passed(test) || waitsFor.length === 0 ? {} : { waitsFor }),
+    };
+  }
+
+  /** Once all tests have ended: reads the rest, and picks from the logs what is about those that failed. */
+  async finish(): Promise<void> {
+    await this.#stop();
+    await this.#taking;
+    await this.#evidence.pickLogs();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
+    await this.#auditLog.close();
+  }
+
+  #onFailed({ test }: Ended): void {
+    this.#teller.say(`FAILED ${test}`);
+    // One after the other: what it asks must not disturb the tests that run.
+    this.#taking = this.#taking
+      .then(() => this.#look())
+      .then(() => this.#evidence.take(test))
+      .catch((error: unknown) => this.#teller.say(`no evidence of ${test}: ${String(error)}`));
+  }
+
+  async #turn(): Promise<void> {
+    while (!this.#over.signal.aborted) {
+      await this.#look();
+      this.#teller.sayProgress(this.#progress.line(this.#audit.tests()));
+      await pause(LOOK_EVERY_MS);
+    }
+    await this.#look();
+  }
+
+  #look(): Promise<void> {
+    this.#looking = this.#looking.then(() => this.#auditLog.read((line) => this.#audit.note(line)));
+    return this.#looking;
+  }
+
+  async #stop(): Promise<void> {
+    this.#over.abort();
+    await this.#turning;
+  }
+}

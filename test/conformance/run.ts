@@ -1,0 +1,209 @@
+/**
+ * `npm run conformance`: upstream's own tests on a node of ours or of the Go kubelet's. A whole run writes what the repository says of it; what a run
+ * printed, its report and what its failures left are in `.runs/conformance/<agent>`.
+ */
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { errorText } from "../../src/base/error-text.ts";
+import { inRepository } from "../../tools/repository.ts";
+import { interrupted } from "../cluster/interrupted.ts";
+import { runConformance } from "./conformance-run.ts";
+import { isNotBuilt } from "./features.ts";
+import { writePages } from "./pages.ts";
+import { focusOf, namesUnder, passingText, raised, readNames, regressions, sections } from "./ratchet.ts";
+import { markdownReport } from "./report.ts";
+import { places, readReport, writeReport } from "./report-file.ts";
+import { mergeReports, passed, type Report } from "./results.ts";
+import { PARTS, type Part, partOf } from "./suite.ts";
+
+const USAGE = `npm run conformance -- --agent go|deckhand
+
+  --focus RE       only tests whose text matches, as ginkgo's --focus
+  --procs N        how many parallel tests run at once (default 12)
+  --subset         only the tests that CI runs
+  --part PART      only this part of them, added to the last report: parallel, slow, waiting or serial; may be given again
+  --rerun-failed   only those that did not pass in the last run, added to its report
+  --broken         those of CI's tests that run pods, on Deckhand with its writes of pods' status dropped: all must fail
+`;
+
+const file = (name: keyof typeof places) => inRepository(places[name]);
+const kept = { go: file("baseline"), deckhand: file("latest") } as const;
+const BROKEN_AGENT = inRepository("test/conformance/broken-agent.ts");
+const SLOW_PROCS = 8;
+/** They do nothing but wait. */
+const WAITING_PROCS = 40;
+
+interface Wanted {
+  readonly agent: "go" | "deckhand";
+  readonly procs: number;
+  readonly focus: string | undefined;
+  /** The names it is about, where they are known before. */
+  readonly names: readonly string[] | undefined;
+  readonly broken: boolean;
+  readonly parts: readonly Part[];
+  /** Whether its result is kept, and whether it is added to what the last run found. */
+  readonly kind: "whole" | "again" | "partial";
+}
+
+function wanted(argv: readonly string[]): Wanted | undefined {
+  const { values } = parseArgs({
+    args: [...argv],
+    options: {
+      agent: { type: "string" },
+      focus: { type: "string" },
+      procs: { type: "string", default: "12" },
+      subset: { type: "boolean", default: false },
+      "rerun-failed": { type: "boolean", default: false },
+      broken: { type: "boolean", default: false },
+      part: { type: "string", multiple: true },
+    },
+  });
+  const { agent, focus, subset, broken } = values;
+  const parts = PARTS.filter((part) => values.part?.includes(part) ?? true);
+  const [again, procs] = [values["rerun-failed"], Number(values.procs)];
+  if ((agent !== "go" && agent !== "deckhand") || !Number.isSafeInteger(procs) || procs < 1) return undefined;
+  if ([focus !== undefined, subset, again, broken].filter(Boolean).length > 1) return undefined;
+  if ((broken && agent === "go") || parts.length < new Set(values.part).size) return undefined;
+  const common = { agent, procs, broken, parts } as const;
+  if (again) return { ...common, ...byName(failedBefore(agent)), kind: "again" };
+  if (subset || broken) return { ...common, ...byName(subsetNames(broken)), kind: "partial" };
+  if (focus !== undefined) return { ...common, focus, names: matching(focus), kind: "partial" };
+  const isAdded = parts.length < PARTS.length && existsSync(lastReport(agent));
+  return { ...common, focus: undefined, names: undefined, kind: isAdded ? "again" : "whole" };
+}
+
+const byName = (names: readonly string[]) => ({ focus: focusOf(names), names });
+
+/** What CI runs; a broken agent can be seen by those with pods only. */
+function subsetNames(podsOnly: boolean): readonly string[] {
+  const source = readFileSync(file("ciSubset"), "utf8");
+  return podsOnly ? namesUnder(source, sections.pods) : readNames(source);
+}
+
+const failedBefore = (agent: Wanted["agent"]) =>
+  readReport(lastReport(agent))
+    .tests.filter((test) => !passed(test))
+    .map(({ name }) => name);
+
+/** Of the tests the baseline knows; undefined where none is known to match, and every part has to be asked. */
+function matching(focus: string): readonly string[] | undefined {
+  if (!existsSync(kept.go)) return undefined;
+  const expression = new RegExp(focus);
+  const names = readReport(kept.go).tests.map(({ name }) => name);
+  const found = names.filter((name) => expression.test(name));
+  return found.length === 0 ? undefined : found;
+}
+
+const folderOf = (run: Wanted["agent"] | "broken") => inRepository(`.runs/conformance/${run}`);
+const lastReport = (run: Wanted["agent"] | "broken") => join(folderOf(run), "report.json");
+
+/** Of the tests in question, those that asked the Go kubelet for what Deckhand does not have. */
+function waitingOf({ agent, names }: Wanted): ReadonlySet<string> {
+  if (agent === "go" || !existsSync(kept.go)) return new Set();
+  const waiting = readReport(kept.go).tests.filter(({ asks = [] }) => asks.some(isNotBuilt));
+  const all = waiting.map(({ name }) => name);
+  return new Set(names === undefined ? all : all.filter((name) => names.includes(name)));
+}
+
+function partsOf({ names, procs, parts }: Wanted, waiting: ReadonlySet<string>): Partial<Record<Part, number>> {
+  const processes = { parallel: procs, slow: Math.min(SLOW_PROCS, procs), waiting: WAITING_PROCS, serial: 1 };
+  const needed = new Set(names?.map((name) => partOf(name, waiting)) ?? PARTS);
+  return Object.fromEntries(parts.filter((part) => needed.has(part)).map((part) => [part, processes[part]]));
+}
+
+async function main(argv: readonly string[]): Promise<number> {
+  const want = wanted(argv);
+  if (want === undefined) {
+    process.stderr.write(USAGE);
+    return 2;
+  }
+  const place = want.broken ? "broken" : want.agent;
+  const folder = folderOf(place);
+  const before = want.kind === "again" ? readReport(lastReport(want.agent)) : undefined;
+  if (before === undefined) rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  const { say, sayProgress } = printer();
+  const waiting = waitingOf(want);
+  const { report, problems, seconds } = await runConformance({
+    agent: want.agent,
+    ...(want.broken ? { agentOptions: { deckhand: [process.execPath, BROKEN_AGENT] } } : {}),
+    parts: partsOf(want, waiting),
+    focus: want.focus,
+    waiting,
+    expected: new Set(want.agent === "go" || want.broken ? [] : passingNow()),
+    folder,
+    say,
+    sayProgress,
+    signal: interrupted("the run", say),
+  });
+  const result = before === undefined ? report : mergeReports(before, report);
+  writeReport(lastReport(place), result);
+  const other = kept[want.agent === "go" ? "deckhand" : "go"];
+  const beside = existsSync(other) ? readReport(other) : undefined;
+  writeFileSync(join(folder, "report.md"), markdownReport(result, beside));
+  const count = report.tests.filter(passed).length;
+  say(`${count} passed of ${report.tests.length} in ${seconds} s; see ${join(folder, "report.md")}`);
+  for (const problem of problems) say(problem);
+  if (problems.length > 0) return 1;
+  if (want.broken) return judgeBroken(report, say);
+  if (want.kind !== "partial") keep(result);
+  return want.agent === "go" ? 0 : judge(result, say);
+}
+
+/** Every test of it runs pods, so every one of them must have seen that something is wrong. */
+function judgeBroken(report: Report, say: (line: string) => void): number {
+  writeReport(file("broken"), report);
+  writePages();
+  const blind = report.tests.filter(passed).map(({ name }) => name);
+  for (const test of blind) say(`passes on an agent that tells nothing: ${test}`);
+  return blind.length === 0 ? 0 : 1;
+}
+
+/** What the repository holds of a whole run, or of one completed by another. */
+function keep(report: Report): void {
+  writeReport(kept[report.agent], report);
+  if (report.agent === "deckhand") {
+    writeFileSync(file("passing"), passingText(raised(passingNow(), report)));
+  }
+  if (existsSync(kept.go) && existsSync(kept.deckhand)) writePages();
+}
+
+const passingNow = () => (existsSync(file("passing")) ? readNames(readFileSync(file("passing"), "utf8")) : []);
+
+function judge(report: Report, say: (line: string) => void): number {
+  const lost = regressions(passingNow(), report);
+  for (const test of lost) say(`passed before and failed now: ${test}`);
+  return lost.length === 0 ? 0 : 1;
+}
+
+const TELL_EVERY_MS = 30_000;
+
+/** On a terminal the progress stands in the last line; elsewhere a line of it now and then. */
+function printer() {
+  const { stdout } = process;
+  let [toldMs, shown] = [0, ""];
+  const clear = stdout.isTTY ? "\r\u001b[2K" : "";
+  return {
+    say: (line: string) => {
+      stdout.write(`${clear}${line}\n`);
+    },
+    sayProgress: (line: string) => {
+      if (stdout.isTTY) stdout.write(`${clear}${line.slice(0, stdout.columns - 1)}`);
+      else if (line !== shown && performance.now() - toldMs > TELL_EVERY_MS) {
+        stdout.write(`${line}\n`);
+        [toldMs, shown] = [performance.now(), line];
+      }
+    },
+  };
+}
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    process.stderr.write(`${errorText(error)}\n`);
+    process.exitCode = 1;
+  },
+);

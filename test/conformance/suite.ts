@@ -1,0 +1,99 @@
+/** Which of upstream's tests run, in which parts, and how one part is run by ginkgo. */
+import { copyFile, mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { Parts } from "../cluster/parts.ts";
+import { pause } from "../cluster/wait.ts";
+import { GrowingFile } from "./growing-file.ts";
+
+const LOOK_EVERY_MS = 500;
+const SELECTED = "(Conformance || NodeConformance)";
+
+export const PARTS = ["parallel", "slow", "waiting", "serial"] as const;
+export type Part = (typeof PARTS)[number];
+
+/**
+ * Slow ones run beside the others, since one of them takes as long as all the rest; serial ones alone, since their taints drive out the pods of
+ * others. Those that will wait in vain until their time is up, since they ask for what the agent does not have, wait all together.
+ */
+const LABELS: Readonly<Record<Part, string>> = {
+  parallel: `${SELECTED} && !Slow && !Serial`,
+  slow: `${SELECTED} && Slow && !Serial`,
+  waiting: `${SELECTED} && !Serial`,
+  serial: `${SELECTED} && Serial`,
+};
+
+export function partOf(test: string, waiting: ReadonlySet<string>): Part {
+  if (test.includes("[Serial]")) return "serial";
+  if (waiting.has(test)) return "waiting";
+  return test.includes("[Slow]") ? "slow" : "parallel";
+}
+
+export interface PartRun {
+  /** Of its component and its files. */
+  readonly name: string;
+  readonly part: Part;
+  readonly procs: number;
+  readonly focus?: string | undefined;
+  readonly skip?: string | undefined;
+  readonly folder: string;
+  /** Called with each line that ginkgo printed, soon after. */
+  readonly onLine: (line: string) => void;
+}
+
+/** Starts ginkgo as a component of the cluster, so that it ends with it whatever becomes of us, and answers with its report. */
+export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, signal: AbortSignal): Promise<unknown> {
+  const report = `${run.name}.json`;
+  const [node] = cluster.nodes;
+  if (node === undefined) throw new Error("a cluster without a node cannot be tested");
+  const scratch = join(cluster.layout.folder, "tests");
+  await mkdir(scratch, { recursive: true });
+  const ginkgo = await cluster.start({
+    name: `ginkgo-${run.name}`,
+    command: [
+      parts.path("ginkgo"),
+      `--procs=${run.procs}`,
+      "--timeout=5h",
+      "--no-color",
+      "--silence-skips",
+      "-v",
+      "--keep-going",
+      `--output-dir=${run.folder}`,
+      `--json-report=${report}`,
+      `--label-filter=${LABELS[run.part]}`,
+      ...(run.focus === undefined ? [] : [`--focus=${run.focus}`]),
+      ...(run.skip === undefined ? [] : [`--skip=${run.skip}`]),
+      parts.path("e2e.test"),
+      "--",
+      "--provider=skeleton",
+      `--kubeconfig=${cluster.api.kubeconfig}`,
+      `--kubectl-path=${parts.path("kubectl")}`,
+      "--kubelet-root-dir=/var/lib/kubelet",
+      `--container-runtime-endpoint=${node.criEndpoint}`,
+      "--num-nodes=1",
+      "--allowed-not-ready-nodes=-1",
+      "--dns-domain=cluster.local",
+      `--report-dir=${run.folder}`,
+      // What is left of a failed test is looked at first.
+      "--delete-namespace-on-failure=false",
+    ],
+    // What they leave in it goes with the cluster.
+    env: { TMPDIR: scratch },
+    ready: { kind: "became", program: "ginkgo" },
+  });
+  const output = new GrowingFile(ginkgo.logFile);
+  try {
+    for (let alive = true; alive; await pause(LOOK_EVERY_MS)) {
+      signal.throwIfAborted();
+      alive = await ginkgo.isAlive();
+      await output.read(run.onLine);
+    }
+  } finally {
+    await output.close();
+  }
+  await copyFile(ginkgo.logFile, join(run.folder, `${run.name}.log`));
+  const text = await readFile(join(run.folder, report), "utf8").catch((error: unknown) => {
+    throw new Error(`ginkgo left no report of the ${run.name} tests; see ${ginkgo.logFile}`, { cause: error });
+  });
+  return JSON.parse(text);
+}

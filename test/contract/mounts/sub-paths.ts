@@ -1,0 +1,132 @@
+/** Parts of a volume, bound for one container, while another may do to the volume's names what it likes. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { type Given, rejects, signal, type Tools } from "./mounts-world.ts";
+
+const bindTo = ({ mounts, at }: Tools, subPath: string, options: { readonly target?: string } = {}) =>
+  mounts.bindSubPath({ volume: at("volume"), subPath, target: at(options.target ?? "subpaths/v/c/0") }, signal);
+
+export function subPaths(given: Given): void {
+  found(given);
+  linked(given);
+  refused(given);
+}
+
+function found(given: Given): void {
+  test("[13.14] a folder and a file of a volume are bound to targets that are made for them", async () => {
+    const tools = given();
+    const { files, at, write, read } = tools;
+    await write("volume/a/b/file", "x");
+    await bindTo(tools, "a/b");
+    await bindTo(tools, "a//./b/file", { target: "subpaths/v/c/1" });
+    assert.deepEqual([await read("subpaths/v/c/0/file"), await read("subpaths/v/c/1")], ["x", "x"]);
+    assert.equal((await files.facts(at("subpaths/v/c")))?.mode, 0o750);
+    await write("subpaths/v/c/0/new", "y");
+    assert.equal(await read("volume/a/b/new"), "y");
+  });
+
+  test("[13.14] folders that are missing are made with the mode of the volume, whatever the umask", async () => {
+    const tools = given();
+    const { files, at } = tools;
+    await files.makeFolder(at("volume"), 0o700);
+    await files.setMode(at("volume"), 0o2777);
+    await bindTo(tools, "not/there/yet");
+    const modes = await Promise.all(
+      ["volume/not", "volume/not/there", "volume/not/there/yet", "subpaths/v/c/0"].map(
+        async (name) => (await files.facts(at(name)))?.mode,
+      ),
+    );
+    assert.deepEqual(modes, [0o2777, 0o2777, 0o2777, 0o2777]);
+  });
+
+  test("[13.14] nothing can be made in a volume that is mounted read-only", async () => {
+    const tools = given();
+    const { write, list, read, mounts, at } = tools;
+    await write("source/a/file", "x");
+    await mounts.bind(at("source"), at("volume"), ["ro"], signal);
+    await rejects("readOnly", bindTo(tools, "a/none"));
+    assert.equal(await list("volume/a"), "file");
+    await bindTo(tools, "a");
+    assert.equal(await read("subpaths/v/c/0/file"), "x");
+  });
+
+  test("what is bound already stays as it is, and what was bound before makes room", async () => {
+    const tools = given();
+    const { write, list, mountsAt, files, at } = tools;
+    await write("volume/one/a", "x");
+    await write("volume/two/b", "y");
+    await write("volume/file", "z");
+    for (let turn = 0; turn < 2; turn += 1) await bindTo(tools, "one");
+    assert.deepEqual([(await mountsAt("subpaths/v/c/0")).length, await list("subpaths/v/c/0")], [1, "a"]);
+    await bindTo(tools, "two");
+    assert.deepEqual([(await mountsAt("subpaths/v/c/0")).length, await list("subpaths/v/c/0")], [1, "b"]);
+    await bindTo(tools, "file");
+    assert.deepEqual(
+      [(await mountsAt("subpaths/v/c/0")).length, (await files.facts(at("subpaths/v/c/0")))?.sizeBytes],
+      [1, 1],
+    );
+  });
+
+  test("a file that was replaced since is bound anew", async () => {
+    const tools = given();
+    const { files, at, write, read } = tools;
+    await write("volume/file", "old");
+    await bindTo(tools, "file");
+    await write("volume/next", "new");
+    await files.rename(at("volume/next"), at("volume/file"));
+    assert.equal(await read("subpaths/v/c/0"), "old");
+    await bindTo(tools, "file");
+    assert.equal(await read("subpaths/v/c/0"), "new");
+  });
+}
+
+function linked(given: Given): void {
+  test("[13.14] links that stay in the volume are followed: a ConfigMap's file, one with its way back, and the node's own path", async () => {
+    const tools = given();
+    const { files, at, write, read } = tools;
+    await write("volume/..2026/key", "x");
+    await files.link("..2026", at("volume/..data"));
+    await files.link("..data/key", at("volume/key"));
+    await files.makeFolder(at("volume/a/b"), 0o755);
+    await files.link("../../key", at("volume/a/b/back"));
+    await files.link(at("volume/..data/key"), at("volume/absolute"));
+    for (const [index, subPath] of ["key", "a/b/back", "absolute", "..data/key"].entries()) {
+      await bindTo(tools, subPath, { target: `subpaths/v/c/${index}` });
+      assert.equal(await read(`subpaths/v/c/${index}`), "x", subPath);
+    }
+  });
+}
+
+function refused(given: Given): void {
+  test("[13.14] a path that leads out of the volume by itself or by a link is refused, and nothing is bound or made", async () => {
+    const tools = given();
+    const { files, at, write, list, mountsAt } = tools;
+    await write("outside/secret", "x");
+    await write("volume-beside/secret", "x");
+    await files.makeFolder(at("volume/folder"), 0o755);
+    await files.link("../outside", at("volume/up"));
+    await files.link("../../outside/secret", at("volume/folder/up"));
+    await files.link(at("outside"), at("volume/absolute"));
+    await files.link(at("volume-beside"), at("volume/beside"));
+    await files.link("/", at("volume/root"));
+    await files.link("loop", at("volume/loop"));
+    const paths = ["up", "up/secret", "folder/up", "absolute", "beside", "root", "loop", "..", "folder/../..", "/etc"];
+    for (const subPath of paths) await rejects("unsafePath", bindTo(tools, subPath));
+    await rejects("unsafePath", bindTo(tools, "up/made"));
+    assert.deepEqual(await mountsAt("subpaths/v/c/0"), []);
+    assert.deepEqual([await list("outside"), await list("volume")], ["secret", "absolute beside folder loop root up"]);
+  });
+
+  test("a link to nothing, a path through a file, and a volume that is not there have nothing to bind", async () => {
+    const tools = given();
+    const { files, at, write, mounts, list } = tools;
+    await write("volume/file", "x");
+    await files.link("none", at("volume/dangling"));
+    await rejects("notFound", bindTo(tools, "dangling"));
+    await rejects("notFound", bindTo(tools, "dangling/below"));
+    await rejects("notFound", bindTo(tools, "file/below"));
+    const bind = { volume: at("gone"), subPath: "a", target: at("target") };
+    await rejects("notFound", mounts.bindSubPath(bind, signal));
+    assert.equal(await list("volume"), "dangling file");
+  });
+}

@@ -1,0 +1,202 @@
+/** Files and folders that a volume consists of. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { OwnershipPass } from "../../../src/ports/mounts.ts";
+import { type Given, rejects, signal, type Tools } from "./mounts-world.ts";
+
+export function trees(given: Given): void {
+  looking(given);
+  owning(given);
+  removing(given);
+}
+
+function looking(given: Given): void {
+  test("[13.6] what is at a path is told, through links", async () => {
+    const { mounts, files, at, write } = given();
+    await write("folder/file", "x");
+    await files.link("folder/file", at("link"));
+    await files.link("none", at("dangling"));
+    const names = ["folder", "folder/file", "link", "dangling", "none", "folder/file/below"];
+    const kinds = await Promise.all(names.map((name) => mounts.kindOf(at(name), signal)));
+    assert.deepEqual(kinds, ["folder", "file", "file", "absent", "absent", "absent"]);
+  });
+
+  test("[13.13] the group of what is at a path is told, through links", async () => {
+    const { mounts, files, at, write } = given();
+    await write("folder/file", "x");
+    await files.setOwner(at("folder/file"), 0, 4321);
+    await files.link("folder/file", at("link"));
+    const groups = await Promise.all(["folder/file", "link"].map((name) => mounts.groupOf(at(name), signal)));
+    assert.deepEqual(groups, [4321, 4321]);
+    await rejects("notFound", mounts.groupOf(at("none"), signal));
+  });
+
+  test("[21.9] a walk counts each file of a volume once and nothing that is mounted inside it; a file system tells its room", async () => {
+    const { mounts, files, at, write } = given();
+    await write("v/small", "x");
+    await write("v/deep/large", "x".repeat(100_000));
+    await files.link("small", at("v/link"));
+    const first = await mounts.measure(at("v"), "walk", signal);
+    assert.equal(first.taken?.inodes, 5);
+    assert.ok(first.taken.bytes >= 100_000 && first.taken.bytes < 200_000, `${first.taken.bytes} bytes`);
+    const { room } = first;
+    assert.ok(
+      room.capacityBytes > 0 && room.availableBytes <= room.capacityBytes && room.freeBytes <= room.capacityBytes,
+    );
+    assert.ok(room.inodesFree <= room.inodes);
+    await mounts.makeFolder(at("v/inside"), 0o755, signal);
+    await mounts.mountMemory(at("v/inside"), { sizeBytes: 1_048_576n, noSwap: false }, signal);
+    await write("v/inside/other", "x".repeat(50_000));
+    assert.deepEqual((await mounts.measure(at("v"), "walk", signal)).taken, first.taken);
+    const memory = await mounts.measure(at("v/inside"), "filesystem", signal);
+    assert.equal(memory.taken, undefined);
+    await rejects("notFound", mounts.measure(at("none"), "walk", signal));
+    await rejects("notFound", mounts.measure(at("none"), "filesystem", signal));
+    await mounts.unmount(at("v/inside"), { lazy: false }, signal);
+  });
+
+  test("[13.6] folders are made with their parents, files without, past the umask, and what is there stays", async () => {
+    const { mounts, files, at, write, read } = given();
+    await mounts.makeFolder(at("a/b"), 0o777, signal);
+    await mounts.makeFolder(at("a/b"), 0o700, signal);
+    await mounts.makeFile(at("a/file"), 0o666, signal);
+    await write("a/kept", "x");
+    await mounts.makeFile(at("a/kept"), 0o666, signal);
+    const modes = await Promise.all(["a", "a/b", "a/file"].map(async (name) => (await files.facts(at(name)))?.mode));
+    assert.deepEqual([modes, await read("a/kept")], [[0o777, 0o777, 0o666], "x"]);
+    await rejects("notFound", mounts.makeFile(at("none/file"), 0o666, signal));
+    await rejects("exists", mounts.makeFile(at("a/b"), 0o666, signal));
+    await rejects("exists", mounts.makeFolder(at("a/file"), 0o700, signal));
+  });
+}
+
+const PASS: OwnershipPass = { group: 4321, readOnly: false, onlyIfRootDiffers: false, onProgress: () => {} };
+
+const shape = async ({ files, at }: Tools, name: string) => {
+  const facts = await files.facts(at(name));
+  return `${name} ${facts?.gid} ${facts?.mode.toString(8)}`;
+};
+
+function owning(given: Given): void {
+  test("[13.13] a volume is given to a group, with all in it and nothing that its links point to", async () => {
+    const tools = given();
+    const { mounts, files, at, write } = tools;
+    await write("outside/file", "x");
+    await write("volume/folder/file", "x");
+    await files.setMode(at("volume/folder/file"), 0o600);
+    await files.setMode(at("volume/folder"), 0o700);
+    await files.link(at("outside"), at("volume/link"));
+    await files.link(at("outside/file"), at("volume/folder/link"));
+    const outcome = await mounts.own(at("volume"), PASS, signal);
+    assert.deepEqual(outcome, { files: 5, refused: 0, firstRefusal: undefined });
+    const names = ["volume", "volume/folder", "volume/folder/file", "outside", "outside/file"];
+    assert.deepEqual(await Promise.all(names.map((name) => shape(tools, name))), [
+      "volume 4321 2775",
+      "volume/folder 4321 2770",
+      "volume/folder/file 4321 660",
+      "outside 0 755",
+      "outside/file 0 644",
+    ]);
+    assert.deepEqual(
+      [(await files.facts(at("volume/link")))?.gid, (await files.facts(at("volume/folder/link")))?.gid],
+      [4321, 4321],
+    );
+  });
+
+  test("[13.13] a volume that is read-only gets no right to write", async () => {
+    const tools = given();
+    const { mounts, files, at, write } = tools;
+    await write("volume/file", "x");
+    await files.setMode(at("volume/file"), 0o600);
+    await mounts.own(at("volume"), { ...PASS, readOnly: true }, signal);
+    assert.deepEqual(await Promise.all([shape(tools, "volume"), shape(tools, "volume/file")]), [
+      "volume 4321 2755",
+      "volume/file 4321 640",
+    ]);
+  });
+
+  test("[13.13] a root that has the group already saves the pass, where that is asked for", async () => {
+    const tools = given();
+    const { mounts, at, write } = tools;
+    await write("volume/file", "x");
+    const lazy = { ...PASS, onlyIfRootDiffers: true };
+    assert.equal((await mounts.own(at("volume"), lazy, signal)).files, 2);
+    await write("volume/new", "x");
+    assert.equal((await mounts.own(at("volume"), lazy, signal)).files, 0);
+    assert.equal(await shape(tools, "volume/new"), "volume/new 4321 644");
+    assert.equal((await mounts.own(at("volume"), PASS, signal)).files, 3);
+    assert.equal(await shape(tools, "volume/new"), "volume/new 4321 664");
+  });
+
+  test("what is mounted inside a volume is another one, and stays as it is", async () => {
+    const tools = given();
+    const { mounts, files, at, write } = tools;
+    await write("host/file", "x");
+    await files.makeFolder(at("volume/memory"), 0o755);
+    await mounts.bind(at("host"), at("volume/bound"), [], signal);
+    await mounts.bind(at("host/file"), at("volume/bound-file"), [], signal);
+    await mounts.mountMemory(at("volume/memory"), { sizeBytes: undefined, noSwap: false }, signal);
+    await write("volume/memory/file", "x");
+    assert.equal((await mounts.own(at("volume"), PASS, signal)).files, 1);
+    const names = ["host", "host/file", "volume/memory", "volume/memory/file"];
+    assert.deepEqual(await Promise.all(names.map((name) => shape(tools, name))), [
+      "host 0 755",
+      "host/file 0 644",
+      "volume/memory 0 1777",
+      "volume/memory/file 0 644",
+    ]);
+  });
+
+  test("[13.13] a file system that refuses the change fails nothing, but it is told", async () => {
+    const tools = given();
+    const { mounts, at, write } = tools;
+    await write("source/file", "x");
+    await mounts.bind(at("source"), at("volume"), ["ro"], signal);
+    const { files, refused, firstRefusal } = await mounts.own(at("volume"), PASS, signal);
+    assert.deepEqual([files, refused], [2, 2]);
+    assert.match(String(firstRefusal), /read-only/);
+    assert.equal(await shape(tools, "source/file"), "source/file 0 644");
+  });
+
+  test("a volume may be a file, and one that is not there cannot be owned", async () => {
+    const tools = given();
+    const { mounts, at, write } = tools;
+    await write("volume", "x");
+    await mounts.own(at("volume"), { ...PASS, onlyIfRootDiffers: true }, signal);
+    assert.equal(await shape(tools, "volume"), "volume 4321 664");
+    await rejects("notFound", mounts.own(at("none"), PASS, signal));
+  });
+}
+
+function removing(given: Given): void {
+  test("a tree goes whole, what its links point to stays, and nothing is removed once more", async () => {
+    const { mounts, files, at, write, list } = given();
+    await write("kept/file", "x");
+    await write("tree/a/b/file", "x");
+    await files.link(at("kept"), at("tree/a/link"));
+    await files.link(at("kept/file"), at("tree/link"));
+    for (let turn = 0; turn < 2; turn += 1) await mounts.removeTree(at("tree"), signal);
+    assert.deepEqual([await list(""), await list("kept")], ["kept", "file"]);
+    await files.link(at("kept"), at("link"));
+    await mounts.removeTree(at("link"), signal);
+    await mounts.removeTree(at("none/at/all"), signal);
+    assert.deepEqual([await list(""), await list("kept")], ["kept", "file"]);
+  });
+
+  test("a tree with a mount in it is busy, whatever is mounted, and nothing of it is removed", async () => {
+    const { mounts, files, at, world, write, read } = given();
+    await write("data/precious", "x");
+    await write("tree/a", "x");
+    await files.makeFolder(at("tree/z/memory"), 0o755);
+    await mounts.bind(at("data"), at("tree/z/bound"), [], signal);
+    await rejects("busy", mounts.removeTree(at("tree"), signal));
+    await rejects("busy", mounts.removeTree(at("tree/z/bound"), signal));
+    await mounts.unmount(at("tree/z/bound"), { lazy: false }, signal);
+    await world.plant(at("tree/z/memory"));
+    await rejects("busy", mounts.removeTree(at("tree"), signal));
+    assert.deepEqual([await read("tree/a"), await read("data/precious")], ["x", "x"]);
+    await mounts.unmount(at("tree/z/memory"), { lazy: false }, signal);
+    await mounts.removeTree(at("tree"), signal);
+    assert.deepEqual([await files.list(at("")), await read("data/precious")], [["data"], "x"]);
+  });
+}

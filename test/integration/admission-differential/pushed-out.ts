@@ -1,0 +1,121 @@
+/** A pod that ends because a critical one finds no room, and one that a taint keeps away: under both agents at once. */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Node, Pod } from "../../../src/api/gen/core-v1.ts";
+import { nodes } from "../../../src/api/resources.ts";
+import { parseQuantity, quantityMilliValue } from "../../../src/base/quantity.ts";
+import { waitUntil } from "../../cluster/wait.ts";
+import { SIDES, type Side } from "../../support/both-agents.ts";
+import { hasFailedWhole, isRunning, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
+import type { World } from "../ordinary-differential/case.ts";
+import { neutral } from "../ordinary-differential/neutral.ts";
+
+const forever = new AbortController().signal;
+
+/** Ends badly when it is told to end: of one that ends well the Go kubelet 1.36.4 forgets why it ended, and calls it Succeeded. */
+const ENDS_BADLY = sh("trap 'exit 3' TERM; while :; do sleep 1000 & wait; done");
+
+export function pushedOut(world: () => World): void {
+  const onBoth = async <T>(work: (side: Side) => Promise<T>) => {
+    const [go, deckhand] = await Promise.all(SIDES.map(work));
+    return { go, deckhand };
+  };
+  const nodeOf = (side: Side): Promise<Node> =>
+    world().pods.api.get(nodes, { name: world().place(side).node }, forever);
+  const asking = (side: Side, name: string, milliCpu: bigint, priorityClassName?: string): Pod =>
+    podOn(world().place(side).node, `${name}-${world().place(side).node}`, {
+      containers: [{ ...ENDS_BADLY, resources: { requests: { cpu: `${milliCpu}m` } } }],
+      ...(priorityClassName === undefined ? {} : { priorityClassName }),
+    });
+  const neutrally = (side: Side, pod: Pod, value: unknown) =>
+    neutral(value, { pod, place: world().place(side), cluster: world().cluster.layout.name });
+  const eventsOf = async (name: string, reason: string) =>
+    (await world().pods.eventsOf(name)).filter((event) => event.reason === reason);
+
+  test("[5.5] a pod ends for a critical one, with the same status, condition and event, and the critical one runs", async () => {
+    const { pods } = world();
+    const seen = await onBoth(async (side) => {
+      const { status } = await nodeOf(side);
+      const milliCpu = quantityMilliValue(parseQuantity(status?.allocatable?.["cpu"] ?? "0"));
+      const weak = asking(side, "weak", milliCpu - 100n);
+      const kept = asking(side, "kept", 50n);
+      for (const pod of [weak, kept]) await pods.create(pod);
+      for (const pod of [weak, kept]) await pods.running(pod.metadata?.name ?? "");
+      const strong = asking(side, "strong", 200n, "system-node-critical");
+      await pods.create(strong);
+      const name = weak.metadata?.name ?? "";
+      const ended = await pods.first(name, "ended", hasFailedWhole);
+      await pods.first(strong.metadata?.name ?? "", "ran", isRunning);
+      assert.ok(isRunning(pods.latest(kept.metadata?.name ?? "") ?? {}), "the other goes on");
+      await waitUntil("the event", 10_000, async () => (await eventsOf(name, "Preempting")).length > 0);
+      const told = (await eventsOf(name, "Preempting")).map(({ type, message, count }) => [type, message, count]);
+      for (const pod of [weak, kept, strong]) await pods.delete(pod.metadata?.name ?? "", 1);
+      for (const pod of [weak, kept, strong]) await pods.gone(pod.metadata?.name ?? "");
+      const { phase, reason, message, conditions, containerStatuses } = ended.status ?? {};
+      const states = containerStatuses?.map(({ state, ready }) => ({ state, ready }));
+      const byType = (conditions ?? []).toSorted((a, b) => (a.type < b.type ? -1 : 1));
+      return { told, status: neutrally(side, ended, { phase, reason, message, conditions: byType, states }) };
+    });
+    assert.deepEqual(seen.deckhand, seen.go);
+    assert.deepEqual(seen.go?.told, [["Warning", "Preempted in order to admit critical pod", 1]]);
+    assert.match(
+      JSON.stringify(seen.go?.status),
+      /"DisruptionTarget".*"TerminationByKubelet"|"TerminationByKubelet".*"DisruptionTarget"/,
+    );
+  });
+
+  test("[5.5] a pod that ends well for another has still not succeeded", async () => {
+    const { pods } = world();
+    const milliCpu = quantityMilliValue(parseQuantity((await nodeOf("deckhand")).status?.allocatable?.["cpu"] ?? "0"));
+    const weak = asking("deckhand", "polite", milliCpu - 100n);
+    const polite = { ...weak, spec: { containers: [], ...weak.spec } };
+    const name = weak.metadata?.name ?? "";
+    await pods.create({
+      ...polite,
+      spec: { ...polite.spec, containers: polite.spec.containers.map((one) => ({ ...one, command: SLEEPER.command })) },
+    });
+    await pods.running(name);
+    const strong = asking("deckhand", "stronger", 200n, "system-node-critical");
+    await pods.create(strong);
+    const { status } = await pods.first(name, "ended", ({ status: at }) => at?.phase === "Failed");
+    assert.deepEqual([status?.reason, status?.containerStatuses?.[0]?.state?.terminated?.exitCode], ["Preempting", 0]);
+    await pods.running(strong.metadata?.name ?? "");
+    for (const one of [name, strong.metadata?.name ?? ""]) await pods.delete(one, 1);
+    for (const one of [name, strong.metadata?.name ?? ""]) await pods.gone(one);
+  });
+
+  test("[5.3] a taint that would end it keeps a pod away, and is told alike", async () => {
+    const { pods } = world();
+    const taint = (side: Side, taints: readonly object[] | null) =>
+      pods.api.patch(
+        nodes,
+        { name: world().place(side).node },
+        { kind: "merge", body: { spec: { taints } } },
+        {},
+        forever,
+      );
+    const seen = await onBoth(async (side) => {
+      await taint(side, [{ key: "maintenance", effect: "NoExecute" }]);
+      try {
+        const pod = asking(side, "tainted", 1n);
+        const name = pod.metadata?.name ?? "";
+        await waitUntil("the agent to hear of it", 30_000, async () => {
+          await pods.create(pod).catch(() => undefined);
+          const isTold = (await eventsOf(name, "TaintToleration")).length > 0;
+          if (!isTold) await pods.delete(name, 0);
+          return isTold;
+        });
+        const told = (await eventsOf(name, "TaintToleration")).map(({ type, message }) => [type, message]);
+        await pods.delete(name, 0);
+        return told[0];
+      } finally {
+        await taint(side, null);
+      }
+    });
+    assert.deepEqual(seen.deckhand, [
+      "Warning",
+      "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+    ]);
+    assert.deepEqual(seen.deckhand, seen.go);
+  });
+}

@@ -1,0 +1,261 @@
+/** Rotation of container logs where it is hardest: many of them, an agent that dies between two steps, and a disk without room. */
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { gunzipSync } from "node:zlib";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { rotatedLogs } from "../../src/domain/logs/rotated-logs.ts";
+import { type Cluster, type ClusterNode, type Component, startCluster } from "../cluster/cluster.ts";
+import type { CriProxy } from "../cluster/cri-proxy.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
+import { figure } from "../figures.ts";
+import { wholeSize } from "../size.ts";
+import { ClusterPods, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
+import { LineFollower } from "./container-logs/line-follower.ts";
+import { loudPod, loudPodOfNoise } from "./container-logs/log-pods.ts";
+import { watchSizes } from "./container-logs/watch-sizes.ts";
+
+const LIMIT_BYTES = 100_000;
+const LINE_BYTES = 1_000;
+const ROTATIONS = wholeSize() ? 105 : 8;
+const DEATHS = wholeSize() ? 20 : 4;
+/** Of all logs of the node, and of what fills it up. */
+const DISK_MIB = 6;
+const FILLED_MIB = 4;
+const FOREVER = 1_000_000;
+
+let cluster: Cluster;
+let node: ClusterNode;
+let proxy: CriProxy;
+let pods: ClusterPods;
+
+/** No part goes while a test counts lines. */
+const configuration = {
+  containerLogMaxSize: String(LIMIT_BYTES),
+  containerLogMaxFiles: 1_000,
+  // The disks that are filled here are the node's.
+  evictionHard: { "memory.available": "1%", "nodefs.available": "0%", "imagefs.available": "0%" },
+};
+
+before(async () => {
+  cluster = await startCluster({
+    controlPlane: "full",
+    nodes: [{ agent: "deckhand", criProxy: true, options: { configuration } }],
+  });
+  node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
+  proxy = node.criProxy ?? assert.fail("the node has a proxy");
+  pods = await ClusterPods.of(cluster);
+});
+
+after(async () => {
+  await pods.close();
+  await cluster.down();
+});
+
+const agent = (): Component => cluster.component(`kubelet@${node.name}`);
+
+async function inNode(...args: readonly string[]): Promise<string> {
+  const { stdout, stderr, code } = await node.run(...args);
+  assert.equal(code, 0, `${args.join(" ")}: ${stderr}`);
+  return stdout;
+}
+
+/** The folder of its log, once there is one. */
+async function begin(pod: object, container: string): Promise<string> {
+  const { metadata } = await pods.create({ ...pod, metadata: { ...(pod as Pod).metadata, namespace: "default" } });
+  const folder = node.inside(`/var/log/pods/default_${metadata?.name}_${metadata?.uid}/${container}`);
+  await waitUntil(`the log of ${metadata?.name}`, 60_000, async () => (await readdir(folder)).includes("0.log"));
+  return folder;
+}
+
+async function end(name: string): Promise<void> {
+  await pods.delete(name, 0);
+  await pods.gone(name);
+}
+
+interface Part {
+  readonly name: string;
+  readonly text: string;
+}
+
+const LOOKS_MAX = 10;
+
+/**
+ * Oldest first, the log itself last. A part that is compressed must be so wholly: a cut one fails here. One that went to its compressed
+ * form between the list and the look is looked for again.
+ */
+async function partsOf(folder: string, looks = 1): Promise<readonly Part[]> {
+  const { inUse } = rotatedLogs("0.log", await readdir(folder));
+  const names = [...inUse.map(({ name }) => name), "0.log"];
+  try {
+    return await Promise.all(
+      names.map(async (name) => {
+        const bytes = await readFile(join(folder, name));
+        return { name, text: (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("latin1") };
+      }),
+    );
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT" || looks === LOOKS_MAX) throw error;
+    await pause(20);
+    return partsOf(folder, looks + 1);
+  }
+}
+
+/** Of all whole lines. */
+const numbersIn = (parts: readonly Part[]): readonly number[] =>
+  parts
+    .flatMap(({ text }) => [...text.matchAll(/^\S+ stdout F (?<number>\d+) \w{985}$/gm)])
+    .map(({ groups }) => Number(groups?.["number"]));
+
+/** Where a number does not follow the one before. */
+const gapsIn = (numbers: readonly number[]): readonly string[] =>
+  numbers.flatMap((number, index) => {
+    const previous = numbers[index - 1] ?? number - 1;
+    return number === previous + 1 ? [] : [`${previous} ${number}`];
+  });
+
+const rotationsOf = async (folder: string) => rotatedLogs("0.log", await readdir(folder)).inUse.length;
+
+void suite("rotation of container logs", () => {
+  test(`[19.2] [19.4] [scenario 40] a follower sees every line exactly once over ${ROTATIONS} rotations`, async () => {
+    // About one a second: a part is called after its second.
+    const lines = Math.ceil((LIMIT_BYTES * 1.6 * ROTATIONS) / LINE_BYTES);
+    const folder = await begin(loudPod("loud", node.name, { lines, perTurn: 10, pauseMs: 80 }), "app");
+    const watched = watchSizes(folder);
+    const follower = new LineFollower(cluster, "loud");
+    await follower.ended;
+    const { parts, largest } = await watched.end();
+    assert.equal(follower.trouble, undefined);
+    assert.equal(follower.next - 1, lines);
+    figure("rotations that a follower saw through", parts.size, "");
+    figure("largest log", largest / LIMIT_BYTES, "of its limit");
+    assert.ok(parts.size >= ROTATIONS, `${parts.size} rotations`);
+    const numbers = numbersIn(await partsOf(folder));
+    assert.deepEqual([numbers.length, gapsIn(numbers)], [lines, []], "and every line is in one file");
+    await end("loud");
+  });
+
+  test(`[19.2] [scenario 40] killed between the steps of a rotation, ${DEATHS} times, it leaves a log that can be read, and the next start begins a new one`, async () => {
+    const folder = await begin(loudPod("dying", node.name, { lines: FOREVER, perTurn: 5, pauseMs: 50 }), "app");
+    for (let deaths = 0; deaths < DEATHS; deaths += 1) {
+      const before = await rotationsOf(folder);
+      // Now before the runtime hears of it and now after it has done it: there is no log yet, or nobody knows that there is.
+      const step = deaths % 2 === 0 ? "before" : "after";
+      const reached = Promise.withResolvers<void>();
+      const unhook = proxy.hook("ReopenContainerLog", {
+        [step]: () => {
+          reached.resolve();
+          return new Promise<void>(() => {});
+        },
+      });
+      await reached.promise;
+      await agent().kill();
+      unhook();
+      assert.equal((await readdir(folder)).includes("0.log"), step === "after");
+      const parts = await partsOf(folder).catch(() => []);
+      assert.ok(step === "before" || parts.length > before, "what was rotated is there");
+      await agent().restart();
+      await waitUntil("the log", 30_000, async () => (await readdir(folder)).includes("0.log"), 20);
+      const last = async () => Number((await cluster.kubectl("logs", "dying", "--tail=1")).split(" ")[0]);
+      const [seen] = [await last()];
+      await waitUntil("lines that can be read", 30_000, async () => (await last()) > seen, 200);
+      await waitUntil("the next rotation", 60_000, async () => (await rotationsOf(folder)) > before + 1, 100);
+    }
+    figure("deaths between two steps of a rotation", DEATHS, "");
+    await waitUntil("compression", 60_000, async () => {
+      const { inUse } = rotatedLogs("0.log", await readdir(folder));
+      return inUse.slice(0, -2).every(({ isCompressed }) => isCompressed);
+    });
+    assert.deepEqual(gapsIn(numbersIn(await partsOf(folder))), []);
+    await end("dying");
+  });
+
+  test("[19.2] on a disk without room logs are rotated and nothing half compressed is left; the agent lives, logs are read, and all goes on when there is room", async () => {
+    await inNode("mount", "-t", "tmpfs", "-o", `size=${DISK_MIB}m`, "tmpfs", "/var/log/pods");
+    const { pid } = agent();
+    await begin(podOn(node.name, "quiet", { containers: [sh("echo one; echo two; sleep 1000")] }), "main");
+    const folder = await begin(loudPodOfNoise("noise", node.name, { perTurn: 10, pauseMs: 50 }), "app");
+    await waitUntil("compressed parts", 60_000, async () => (await rotationsOf(folder)) >= 3, 100);
+
+    // Nobody rotates while the log takes all the room that is left: when the agent looks again, there is none.
+    await agent().pause();
+    await inNode("dd", "if=/dev/zero", "of=/var/log/pods/filler", "bs=1M", `count=${FILLED_MIB}`);
+    await waitUntil("a full disk", 60_000, async () => (await availableBytes("/var/log/pods")) === 0, 100);
+    const written = numbersIn(await partsOf(folder)).at(-1) ?? assert.fail("something was written");
+    const rotated = await rotationsOf(folder);
+    await agent().resume();
+    await waitUntil("a rotation without room", 30_000, async () => (await rotationsOf(folder)) > rotated, 50);
+    const trouble = /a rotated log could not be compressed and stays as it is.*(ENOSPC|noSpace|no space)/i;
+    await waitUntil("its word", 30_000, async () => trouble.test(await readFile(agent().logFile, "utf8")), 100);
+    for (let looks = 0; looks < 10; looks += 1) {
+      assert.equal(await cluster.kubectl("logs", "quiet"), "one\ntwo\n");
+      await cluster.kubectl("logs", "noise", "--tail=3");
+      await partsOf(folder);
+      await pause(200);
+    }
+    assert.deepEqual(
+      (await readdir(folder)).filter((name) => name.endsWith(".tmp")),
+      [],
+    );
+    assert.ok((await agent().isAlive()) && agent().pid === pid, "no new start");
+
+    await inNode("rm", "/var/log/pods/filler");
+    const newest = async () => numbersIn((await partsOf(folder)).slice(-1)).at(-1) ?? 0;
+    await waitUntil("lines again", 30_000, async () => (await newest()) > written, 50);
+    const again = await newest();
+    const since = await rotationsOf(folder);
+    await waitUntil("rotations again", 60_000, async () => (await rotationsOf(folder)) >= since + 2, 100);
+    await waitUntil("compression again", 60_000, async () => {
+      const { inUse } = rotatedLogs("0.log", await readdir(folder));
+      return inUse.slice(0, -2).every(({ isCompressed }) => isCompressed);
+    });
+    const numbers = numbersIn(await partsOf(folder));
+    const between = numbers.filter((number) => number > written && number < again);
+    figure("lines that the runtime could not write", again - written - 1 - between.length, "lines");
+    assert.deepEqual(gapsIn(numbers.filter((number) => number <= written)), []);
+    assert.equal(numbers[0], 1);
+    assert.deepEqual(gapsIn(numbers.filter((number) => number >= again)), []);
+    assert.deepEqual(
+      numbers.toSorted((a, b) => a - b),
+      numbers,
+      "in order, and none twice",
+    );
+    assert.equal(new Set(numbers).size, numbers.length);
+    assert.ok((await agent().isAlive()) && agent().pid === pid, "no new start");
+    for (const name of ["quiet", "noise"]) await end(name);
+  });
+
+  test("an agent whose own disk is full goes on with what runs, begins nothing that it could not write down, and does so when there is room", async () => {
+    const root = "/var/lib/small";
+    await inNode("mkdir", root);
+    await inNode("mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", root);
+    await cluster.changeAgent(node.name, "deckhand", { configuration, flags: [`--root-dir=${root}`] });
+    await pods.create(podOn(node.name, "stays", { containers: [SLEEPER] }));
+    const { status } = await pods.running("stays");
+    const { pid } = agent();
+    // As much as there is, to the last byte.
+    await node.run("sh", "-c", `cat /dev/zero > ${root}/filler`);
+    assert.equal(await availableBytes(root), 0);
+    await pods.create(podOn(node.name, "waits", { containers: [SLEEPER] }));
+    await pause(10_000);
+    assert.ok((await agent().isAlive()) && agent().pid === pid, "no new start");
+    assert.notEqual(pods.latest("waits")?.status?.phase, "Running");
+    assert.equal(await cluster.kubectl("exec", "stays", "--", "echo", "still here"), "still here\n");
+    await cluster.kubectl("logs", "stays");
+    await inNode("rm", `${root}/filler`);
+    await pods.running("waits");
+    assert.ok((await agent().isAlive()) && agent().pid === pid, "no new start");
+    await agent().restart();
+    await waitUntil("an answer of the next life", 60_000, async () =>
+      (await cluster.kubectl("exec", "stays", "--", "echo", "still here")).includes("still here"),
+    );
+    const [before, now] = [status, pods.latest("stays")?.status].map((one) => one?.containerStatuses?.[0]?.containerID);
+    assert.equal(now, before, "what the journal says was whole");
+    for (const name of ["stays", "waits"]) await end(name);
+  });
+});
+
+async function availableBytes(path: string): Promise<number> {
+  return Number((await inNode("stat", "-f", "-c", "%a", path)).trim());
+}

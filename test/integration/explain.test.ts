@@ -1,0 +1,327 @@
+/**
+ * `deckhand explain pod` on a node of Deckhand's, typed as an operator would: pods that fail in many ways at once, each with its cause in the first
+ * sentence, while the agent runs and after it was stopped.
+ */
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { after, before, suite, test } from "node:test";
+import { status as grpcStatus } from "@grpc/grpc-js";
+import type { Container, Node, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
+import { configMaps, nodes } from "../../src/api/resources.ts";
+import { parseQuantity, quantityMilliValue } from "../../src/base/quantity.ts";
+import { inRepository } from "../../tools/repository.ts";
+import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { DECKHAND_MAIN } from "../cluster/node.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import { figure } from "../figures.ts";
+import { ClusterPods, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
+
+/** Those of the documents. */
+const LINES = ["README.md", "docs/explain.md"].flatMap((page) =>
+  readFileSync(inRepository(page), "utf8")
+    .split("\n")
+    .filter((line) => line.startsWith("deckhand explain ")),
+);
+const LIMIT_MS = 150_000;
+const forever = new AbortController().signal;
+
+let cluster: Cluster;
+let node: ClusterNode;
+let pods: ClusterPods;
+
+const failing: Probe = { exec: { command: ["sh", "-c", "echo is on fire; exit 1"] }, periodSeconds: 1 };
+const podOf = (own: Partial<Container>): Partial<PodSpec> => ({ containers: [{ ...SLEEPER, ...own }] });
+const setup = (own: Partial<Container>, name = "setup"): Container => ({ ...SLEEPER, name, ...own });
+const port = { ports: [{ containerPort: 80, hostPort: 18_080 }] };
+
+interface Failure {
+  readonly spec: () => Partial<PodSpec>;
+  readonly says: RegExp;
+  /** It comes when this one runs. */
+  readonly after?: string;
+}
+
+const tag = (name: string) => `${cluster.registry.open}/deckhand/${name}:nope`;
+const LIVENESS = /^The container "main" .*liveness probe failed: is on fire/i;
+
+/** "web" is the one that the documents ask for. */
+const FAILURES: Readonly<Record<string, Failure>> = {
+  web: {
+    spec: () => podOf({ image: tag("served-1") }),
+    says: /^The container "main" cannot start: its image \S+:nope cannot be pulled: .*not found/,
+  },
+  "registry-away": {
+    spec: () => podOf({ image: "127.0.0.1:9/x:1" }),
+    says: /^The container "main" cannot start: its image 127.0.0.1:9\/x:1 cannot be pulled: .*connection refused/,
+  },
+  "never-pulled": {
+    spec: () => podOf({ image: "absent:1", imagePullPolicy: "Never" }),
+    says: /^The container "main" cannot start: Container image "absent:1" is not present with pull policy of Never/,
+  },
+  "invalid-name": {
+    spec: () => podOf({ image: "deckhand/UPPER:1" }),
+    says: /^The container "main" cannot start: Failed to apply default image tag "deckhand\/UPPER:1"/,
+  },
+  "env-secret": {
+    spec: () => podOf({ env: [{ name: "A", valueFrom: { secretKeyRef: { name: "gone", key: "k" } } }] }),
+    says: /^The container "main" cannot start: secret "gone" not found/,
+  },
+  "volume-secret": {
+    spec: () => ({
+      ...podOf({ volumeMounts: [{ name: "v", mountPath: "/v" }] }),
+      volumes: [{ name: "v", secret: { secretName: "gone" } }],
+    }),
+    says: /^Its volumes cannot be mounted: MountVolume.SetUp failed for volume "v" : secret "gone" not found/,
+  },
+  "configmap-key": {
+    spec: () => podOf({ env: [{ name: "A", valueFrom: { configMapKeyRef: { name: "settings", key: "two" } } }] }),
+    says: /^The container "main" cannot start: couldn't find key two in ConfigMap default\/settings/,
+  },
+  "no-sandbox": {
+    spec: () => podOf({}),
+    says: /^Its sandbox cannot be made: plugin type="bridge" failed \(add\): no addresses left/,
+  },
+  "crash-loop": {
+    spec: () => ({ containers: [sh("exit 3")] }),
+    says: /^The container "main" .*ended with exit code 3 \(Error\)/,
+  },
+  "no-command": {
+    spec: () => podOf({ command: ["/nope"] }),
+    says: /^The container "main" cannot start: .*"\/nope": stat \/nope: no such file or directory/,
+  },
+  "no-memory": {
+    spec: () => ({
+      containers: [{ ...sh("sleep 1; tail /dev/zero"), resources: { limits: { memory: "16Mi" } } }],
+    }),
+    says: /^The container "main" .*was killed for lack of memory \(OOMKilled, exit code 137\)/,
+  },
+  liveness: {
+    spec: () => podOf({ livenessProbe: { ...failing, failureThreshold: 2 } }),
+    says: LIVENESS,
+  },
+  readiness: {
+    spec: () => podOf({ readinessProbe: failing }),
+    says: /^The container "main" runs since \S+ but is not ready: Readiness probe failed: is on fire/,
+  },
+  startup: {
+    spec: () => podOf({ startupProbe: { ...failing, failureThreshold: 1000 } }),
+    says: /^The container "main" runs since \S+ but has not started up: Startup probe failed: is on fire/,
+  },
+  "post-start-hangs": {
+    spec: () => podOf({ lifecycle: { postStart: { exec: { command: ["sleep", "1000"] } } } }),
+    says: /^The container "main" waits for its postStart hook, which runs since/,
+  },
+  "post-start-fails": {
+    spec: () => podOf({ lifecycle: { postStart: { exec: { command: ["false"] } } } }),
+    says: /^The container "main" was stopped because its postStart hook failed/,
+  },
+  "pre-stop-hangs": {
+    spec: () => ({
+      ...podOf({ lifecycle: { preStop: { exec: { command: ["sleep", "1000"] } } } }),
+      terminationGracePeriodSeconds: 600,
+    }),
+    says: /^It is being ended and the container "main" waits for its preStop hook, .*its deletion was asked for/,
+  },
+  "init-fails": {
+    spec: () => ({
+      ...podOf({}),
+      initContainers: [setup({ command: ["true"] }, "first"), setup({ command: ["false"] })],
+    }),
+    says: /^The init container "setup" \(2 of 2\) .*ended with exit code 1 \(Error\)/,
+  },
+  "init-image": {
+    spec: () => ({ ...podOf({}), initContainers: [setup({ image: tag("served-2") })] }),
+    says: /^The init container "setup" cannot start: its image \S+:nope cannot be pulled: .*not found/,
+  },
+  sidecar: {
+    spec: () => ({
+      ...podOf({}),
+      initContainers: [setup({ restartPolicy: "Always", startupProbe: { ...failing, failureThreshold: 1000 } })],
+    }),
+    says: /^The sidecar "setup" runs since \S+ but has not started up: Startup probe failed: is on fire/,
+  },
+  "too-big": {
+    spec: () => podOf({ resources: { requests: { cpu: "900" } } }),
+    says: /^This node did not take it in, at \S+: OutOfcpu: Node didn't have enough resource: cpu, requested: 900000/,
+  },
+  elsewhere: {
+    spec: () => ({ ...podOf({}), nodeSelector: { disk: "ssd" } }),
+    says: /^This node did not take it in, at \S+: NodeAffinity: /,
+  },
+  "first-port": { spec: () => podOf(port), says: /^It runs since \S+, with its container started/ },
+  "second-port": {
+    spec: () => podOf(port),
+    says: /^This node did not take it in, at \S+: NodePorts: .*didn't have free ports/,
+    after: "first-port",
+  },
+  sysctl: {
+    spec: () => ({ ...podOf({}), securityContext: { sysctls: [{ name: "kernel.msgmax", value: "65536" }] } }),
+    says: /^This node did not take it in, at \S+: SysctlForbidden: forbidden sysctl: "kernel.msgmax" not allowlisted/,
+  },
+  root: {
+    spec: () => ({ ...podOf({}), securityContext: { runAsNonRoot: true } }),
+    says: /^The container "main" cannot start: container has runAsNonRoot and image will run as root/,
+  },
+  deadline: {
+    spec: () => ({ ...podOf({}), activeDeadlineSeconds: 3 }),
+    says: /^It was ended at \S+: DeadlineExceeded: Pod was active on the node longer than the specified deadline/,
+  },
+  weak: {
+    spec: () => podOf({ resources: { requests: { cpu: `${weakMilliCpu}m` } } }),
+    says: /^It was ended at \S+: Preempting: Preempted in order to admit critical pod \(default\/strong is critical and finds too little cpu\)/,
+  },
+  strong: {
+    spec: () => ({
+      ...podOf({ resources: { requests: { cpu: "200m" } } }),
+      priorityClassName: "system-node-critical",
+    }),
+    says: /^It runs since \S+, with its container started/,
+    after: "weak",
+  },
+  unstoppable: {
+    spec: () => podOf({}),
+    says: /^It cannot be ended: .*the shim does not answer.*its deletion was asked for/,
+  },
+};
+
+let weakMilliCpu = 0n;
+
+before(async () => {
+  cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", criProxy: true }] });
+  node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
+  pods = await ClusterPods.of(cluster);
+  const { status }: Node = await pods.api.get(nodes, { name: node.name }, forever);
+  weakMilliCpu = quantityMilliValue(parseQuantity(status?.allocatable?.["cpu"] ?? "0")) - 100n;
+  await makeWorld();
+  const now = Object.entries(FAILURES).filter(([, { after: before }]) => before === undefined);
+  for (const [name, { spec }] of now) await pods.create(podOn(node.name, name, spec()));
+  const later = Object.entries(FAILURES).map(async ([name, { spec, after: first }]) => {
+    if (first === undefined) return;
+    await pods.running(first, LIMIT_MS);
+    await pods.create(podOn(node.name, name, spec()));
+  });
+  await Promise.all([...later, ...["pre-stop-hangs", "unstoppable"].map((name) => end(name))]);
+});
+
+after(async () => {
+  await pods.close();
+  await cluster.down();
+});
+
+async function makeWorld(): Promise<void> {
+  await pods.api.create(
+    configMaps,
+    { metadata: { name: "settings", namespace: "default" }, data: { one: "1" } },
+    forever,
+  );
+  const proxy = node.criProxy ?? assert.fail("the node has a proxy");
+  proxy.hook("RunPodSandbox", {
+    before: (request) => {
+      const { config } = request as { readonly config?: { readonly metadata?: { readonly name: string } } };
+      if (config?.metadata?.name !== "no-sandbox") return;
+      throw Object.assign(new Error("refused"), {
+        code: grpcStatus.UNKNOWN,
+        details: 'plugin type="bridge" failed (add): no addresses left',
+      });
+    },
+  });
+  proxy.hook("StopContainer", {
+    before: (request) => {
+      const { containerId } = request as { readonly containerId?: string };
+      if (containerId === undefined || !idOf("unstoppable").endsWith(containerId)) return;
+      throw Object.assign(new Error("refused"), { code: grpcStatus.UNKNOWN, details: "the shim does not answer" });
+    },
+  });
+}
+
+const idOf = (name: string): string => pods.latest(name)?.status?.containerStatuses?.[0]?.containerID ?? "";
+
+async function end(name: string): Promise<void> {
+  await pods.running(name, LIMIT_MS);
+  await pods.delete(name);
+}
+
+const type = (line: string) => node.run(process.execPath, DECKHAND_MAIN, ...line.split(" ").slice(1));
+
+interface Answer {
+  readonly uid: string;
+  readonly sentence: string;
+  readonly timeline: readonly { readonly what: string }[];
+}
+
+async function explained(name: string): Promise<Answer> {
+  const { stdout, stderr, code } = await type(`deckhand explain pod default/${name} --output json`);
+  assert.equal(code, 0, stderr);
+  return JSON.parse(stdout) as Answer;
+}
+
+/** Asks of those that have not said it yet, until all have. */
+async function allSay(): Promise<void> {
+  const left = new Map(Object.entries(FAILURES));
+  const said = new Map<string, string>();
+  const round = async () => {
+    for (const [name, { says }] of left) {
+      said.set(name, (await explained(name)).sentence);
+      if (says.test(said.get(name) ?? "")) left.delete(name);
+    }
+    return left.size === 0;
+  };
+  await waitUntil("every cause", LIMIT_MS, round, 1_000).catch((error: unknown) => {
+    const missing = [...left].map(([name, { says }]) => `${name}: ${said.get(name)}\n  wanted ${says.source}`);
+    throw new Error(missing.join("\n"), { cause: error });
+  });
+}
+
+void suite("why pods are as they are", () => {
+  test("the first sentence has the cause, of each of thirty pods at once, while the agent runs", async () => {
+    await allSay();
+    figure("pods explained", Object.keys(FAILURES).length, "");
+  });
+
+  test("the documents' lines, and what an operator does with them", async () => {
+    assert.ok(LINES.length >= 3);
+    for (const line of LINES) {
+      const { stdout, stderr, code } = await type(line);
+      assert.equal(code, 0, stderr);
+      assert.match(stdout, /cannot be pulled/);
+      assert.ok(
+        stdout.split("\n").every((text) => line.includes("json") || text.length <= 120),
+        stdout,
+      );
+    }
+    const { uid } = await explained("web");
+    assert.equal((await type(`deckhand explain pod default/web --uid ${uid}`)).code, 0);
+    const near = await type("deckhand explain pod default/wep");
+    assert.deepEqual([near.code, /^Did you mean: .*default\/web/m.test(near.stderr)], [1, true]);
+    assert.equal((await type("deckhand explain pod web")).code, 2);
+  });
+
+  test("the same after the agent was stopped, without the API server, and from its timeline the whole way", async () => {
+    const { uid, timeline } = await explained("first-port");
+    assert.deepEqual(
+      ["taken in by this node", "sandbox made", "main: started"].filter(
+        (what) => !timeline.some((l) => l.what === what),
+      ),
+      [],
+    );
+    await cluster.component(`kubelet@${node.name}`).end();
+    await cluster.component("kube-apiserver").pause();
+    try {
+      await allSay();
+      assert.equal((await explained("first-port")).uid, uid);
+    } finally {
+      await cluster.component("kube-apiserver").resume();
+    }
+  });
+
+  test("a runtime that is down, for a pod that comes meanwhile", async () => {
+    await cluster.component(`kubelet@${node.name}`).restart();
+    await cluster.component(`containerd@${node.name}`).end();
+    await pods.create(podOn(node.name, "late", podOf({})));
+    // Which of these depends on how far the new agent came before.
+    const says =
+      /^It cannot be started: the container runtime of this node is not well|^It waits to be taken in .*the container runtime/;
+    await waitUntil("its cause", LIMIT_MS, async () => says.test((await explained("late")).sentence), 1_000);
+    await cluster.component(`containerd@${node.name}`).restart();
+  });
+});

@@ -1,0 +1,122 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { once } from "node:events";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
+import { sendText } from "../../src/server/answers.ts";
+import { LIMITS } from "../../src/server/limits.ts";
+import { plainRoute, READ } from "../../src/server/plain-route.ts";
+import { pause } from "../cluster/wait.ts";
+import { wholeSize } from "../size.ts";
+import { NodeCaller } from "../support/node-caller.ts";
+import { serveApi } from "../support/served-api.ts";
+import { FOR_SERVERS, TestCertificates } from "../support/test-certificates.ts";
+
+const script = fileURLToPath(new URL("../support/hostile-client.ts", import.meta.url));
+const LOOP_DELAY_MS_MAX = 50;
+const RESOLUTION_MS = 5;
+
+test("hostile clients get nothing, are cut off, and hold up neither the loop nor who may ask", async (t) => {
+  await using made = await TestCertificates.in();
+  const authority = await made.selfSigned({ subject: "/CN=authority" });
+  const certificate = await made.issue(authority, { subject: "/CN=node", extensions: [FOR_SERVERS] });
+  let reached = 0;
+  const pods = plainRoute("/pods", { methods: READ, subresources: ["pods", "proxy"] }, (_, response) => {
+    reached += 1;
+    sendText(response, 200, "pods");
+  });
+  const exec = {
+    ...plainRoute("/exec/{namespace}/{pod}/{container}", { methods: READ, subresources: ["proxy"] }, () => {
+      reached += 1000;
+    }),
+    upgrade: async () => {
+      reached += 1000;
+    },
+  };
+  const api = serveApi({ routes: [pods, exec], certificate, clientCa: authority.certificatePem });
+  t.after(api.stop);
+  const port = await api.port;
+  using friend = new NodeCaller({
+    host: "127.0.0.1",
+    port,
+    identity: await made.issue(authority, { subject: "/CN=ada" }),
+  });
+  assert.equal((await friend.ask("/pods")).status, 200);
+
+  await using idle = idleLoop();
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delay.enable();
+  const attacking = promisify(execFile)(process.execPath, [script, String(port), wholeSize() ? "1" : "0.1"]);
+  let asked = 1;
+  const over = new AbortController();
+  const attacked = attacking.finally(() => over.abort());
+  while (!over.signal.aborted) {
+    assert.equal((await friend.ask("/pods")).status, 200);
+    asked += 1;
+    await pause(20);
+  }
+  const { stdout } = await attacked;
+  delay.disable();
+  const came = new Map(
+    stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Outcome)
+      .map((outcome) => [outcome.name, outcome]),
+  );
+  const of = (name: string): Outcome => {
+    const outcome = came.get(name);
+    assert.ok(outcome !== undefined, name);
+    return outcome;
+  };
+  assert.equal(reached, asked, "nobody but the friend was answered by a route");
+  for (const name of ["halfOpen", "idle"]) assert.ok((of(name).kept ?? Infinity) <= LIMITS.strangersPerPeerMax, name);
+  assert.ok((of("pipelined").answers ?? Infinity) < 100);
+  const { endedMs = 0 } = of("slowHeader");
+  assert.ok(endedMs > LIMITS.headersMsMax / 2 && endedMs < LIMITS.headersMsMax + 20_000, String(endedMs));
+  assert.deepEqual(of("largeCookie").statuses, [431]);
+  assert.deepEqual(of("upgradeGarbage").statuses, [401]);
+  assert.deepEqual(of("smuggled").statuses, [400]);
+  assert.deepEqual(of("paths").statuses, [400, 400, 400, 400, 401, 401, 400]);
+  assert.deepEqual(of("methods").statuses, [401, 401, 401, 0, 400, 400]);
+  const machineMs = await idle.p99Ms();
+  const p99Ms = delay.percentile(99) / 1e6;
+  t.diagnostic(
+    `loop delay p99 ${p99Ms.toFixed(1)} ms, of an idle loop ${machineMs.toFixed(1)} ms, most ${(delay.max / 1e6).toFixed(1)} ms; ${api.doorkeeper.turnedAway} turned away`,
+  );
+  assert.ok(p99Ms - machineMs <= LOOP_DELAY_MS_MAX, `p99 ${p99Ms} ms, ${machineMs} ms of it the machine's`);
+});
+
+/** How late a loop is here that does nothing: what other work on this machine costs everybody. */
+function idleLoop(): AsyncDisposable & { p99Ms(): Promise<number> } {
+  const source = `
+    const { monitorEventLoopDelay } = require("node:perf_hooks");
+    const { parentPort } = require("node:worker_threads");
+    const delay = monitorEventLoopDelay({ resolution: ${RESOLUTION_MS} });
+    delay.enable();
+    parentPort.on("message", () => parentPort.postMessage(delay.percentile(99) / 1e6));
+  `;
+  const worker = new Worker(source, { eval: true });
+  return {
+    p99Ms: async () => {
+      worker.postMessage("tell", []);
+      const [ms] = (await once(worker, "message")) as [number];
+      return ms;
+    },
+    [Symbol.asyncDispose]: async () => {
+      await worker.terminate();
+    },
+  };
+}
+
+interface Outcome {
+  readonly name: string;
+  readonly kept?: number;
+  readonly cut?: number;
+  readonly answers?: number;
+  readonly endedMs?: number;
+  readonly statuses?: readonly number[];
+}

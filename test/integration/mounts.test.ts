@@ -1,0 +1,5 @@
+/** The Mounts port on the real kernel, in a mount namespace of its own. */
+import { fileURLToPath } from "node:url";
+import { inPrivateMounts } from "../support/private-mounts.ts";
+
+if (inPrivateMounts(fileURLToPath(import.meta.url))) await import("./mounts/inside.ts");

@@ -1,0 +1,35 @@
+/** Lines of a mount table, without what differs from mount to mount: numbers, devices, and the places of layers. */
+export interface MountLine {
+  readonly at: string;
+  readonly root: string;
+  readonly options: string;
+  /** "shared", "master", "unbindable"; without the numbers of peer groups. */
+  readonly propagation: readonly string[];
+  readonly type: string;
+  readonly superOptions: string;
+}
+
+/** In the order of their paths; mounts upon each other stay in theirs. */
+export const parseMountinfo = (text: string, wanted: (point: string) => boolean): readonly MountLine[] =>
+  text
+    .split("\n")
+    .flatMap((line) => {
+      const fields = line.split(" ");
+      const [root = "", point = "", options = ""] = fields.slice(3, 6).map(unescaped);
+      if (!wanted(point)) return [];
+      const dash = fields.indexOf("-", 6);
+      const [type = "", , superOptions = ""] = fields.slice(dash + 1);
+      const propagation = fields.slice(6, dash).map((field) => field.replace(/:\d+$/, ""));
+      return [{ at: point, root, options, propagation, type, superOptions: withoutPlaces(superOptions) }];
+    })
+    .toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0));
+
+const unescaped = (field: string): string =>
+  field.replaceAll(/\\(?<octal>[0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
+
+/** An overlay names its layers. */
+const withoutPlaces = (options: string): string =>
+  options
+    .split(",")
+    .map((option) => option.replace(/=.*\/.*$/, "=<place>"))
+    .join(",");

@@ -1,0 +1,85 @@
+/** The machines of two nodes restart, one of the Go kubelet's and one of Deckhand's: what becomes of the same pods on them. */
+import assert from "node:assert/strict";
+import { after, before, suite, test } from "node:test";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { BothAgents, NODES, nameOn, SIDES } from "../support/both-agents.ts";
+import { type ClusterPods, isRunning, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
+import { neutralStatus } from "../support/normal-form.ts";
+import { reboot } from "../support/reboot.ts";
+
+/** Under the load of a whole test run. */
+const SOON_MS = 180_000;
+
+const SPECS = {
+  web: {
+    initContainers: [sh("true", "one"), { ...SLEEPER, name: "proxy", restartPolicy: "Always" }],
+    containers: [{ ...SLEEPER, volumeMounts: [{ name: "memory", mountPath: "/memory" }] }],
+    volumes: [{ name: "memory", emptyDir: { medium: "Memory" } }],
+  },
+  once: { containers: [sh("sleep 1000")], restartPolicy: "Never" },
+} as const;
+
+let both: BothAgents;
+let pods: ClusterPods;
+const earlier = new Map<string, Pod>();
+
+const latest = (name: string): Pod => pods.latest(name) ?? assert.fail(`${name} is there`);
+const countsOf = ({ status }: Pod) =>
+  [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].map(({ name, restartCount }) => [
+    name,
+    restartCount,
+  ]);
+
+before(async () => {
+  both = await BothAgents.start({}, { criProxy: false });
+  const { cluster } = both;
+  ({ pods } = both);
+  const all = SIDES.flatMap((side) =>
+    Object.entries(SPECS).map(([name, spec]) => ({ side, own: nameOn(side, name), spec })),
+  );
+  for (const { side, own, spec } of all) await pods.create(podOn(NODES[side], own, spec));
+  for (const { own } of all) earlier.set(own, await pods.running(own));
+  await Promise.all(cluster.nodes.map((node) => reboot(cluster, node)));
+});
+
+after(() => both.end());
+
+void suite("a restart of the machine", () => {
+  test("[7.3] a pod keeps its UID, has a new sandbox with a new address, is set up again, and its counts go on", async () => {
+    for (const side of SIDES) {
+      const name = nameOn(side, "web");
+      const old = earlier.get(name) ?? assert.fail(name);
+      const isBack = (pod: Pod) => isRunning(pod) && countsOf(pod).every(([, count]) => count === 1);
+      const back = await pods.first(name, "runs again", isBack, SOON_MS);
+      assert.equal(back.metadata?.uid, old.metadata?.uid, side);
+      assert.notEqual(back.status?.podIP, old.status?.podIP, side);
+      assert.deepEqual(
+        countsOf(back),
+        [
+          ["one", 1],
+          ["proxy", 1],
+          ["main", 1],
+        ],
+        side,
+      );
+    }
+    assert.deepEqual(
+      neutralStatus(latest(nameOn("deckhand", "web"))),
+      neutralStatus(latest(nameOn("go", "web"))),
+      "the same is published",
+    );
+  });
+
+  test("[7.3] a pod that is never run again has failed with it", async () => {
+    const ended = ({ status }: Pod) => status?.phase === "Failed";
+    const [go, ours] = await Promise.all(
+      SIDES.map((side) => pods.first(nameOn(side, "once"), "has failed", ended, SOON_MS)),
+    );
+    // The address it had is forgotten by the Go kubelet with its process, and stays published by ours.
+    const withoutAddress = (pod: Pod) => {
+      const { podIP: _, podIPs: __, ...status } = pod.status ?? {};
+      return neutralStatus({ ...pod, status });
+    };
+    assert.deepEqual(withoutAddress(ours ?? {}), withoutAddress(go ?? {}));
+  });
+});

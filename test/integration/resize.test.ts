@@ -1,0 +1,278 @@
+/**
+ * Pods that are given other resources while they run: the same under the Go kubelet and under Deckhand, in one cluster and at once. What is
+ * published, told and asked of the runtime is the same, and a node that changes its agent in the middle of it goes on where it was.
+ */
+import assert from "node:assert/strict";
+import { readFile, writeFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import type { Pod, PodCondition } from "../../src/api/gen/core-v1.ts";
+import { decodeCheckpoint } from "../../src/domain/resize/checkpoint.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
+import { BothAgents, NODES, nameOn, SIDES, type Side } from "../support/both-agents.ts";
+import { type ClusterPods, conditionOf, podOn, SLEEPER } from "../support/cluster-pods.ts";
+import { answered, runsOf } from "../support/cri-log.ts";
+import { onMachine } from "../support/node-files.ts";
+import { neutralEvents, neutralStatus, sorted } from "../support/normal-form.ts";
+import { Observed } from "../support/observed.ts";
+import { neutralMessage } from "../support/runtime-messages.ts";
+import { figuresOf, scrape } from "./node-metrics/scrape.ts";
+import { CASES, type Ending } from "./resize/cases.ts";
+
+const BATCH = 8;
+const WAIT_MS = 120_000;
+
+let both: BothAgents;
+let cluster: Cluster;
+let pods: ClusterPods;
+
+before(async () => {
+  both = await BothAgents.start();
+  ({ cluster, pods } = both);
+  await cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s");
+});
+
+after(() => both.end());
+
+/** Answers with the generation of the changed spec. */
+async function resize(name: string, change: object): Promise<number> {
+  const patch = ["--subresource", "resize", "--patch", JSON.stringify(change)];
+  const answer = await cluster.kubectl("patch", "pod", name, ...patch, "-o", "json");
+  return (JSON.parse(answer) as Pod).metadata?.generation ?? 0;
+}
+
+/** Once the change that has just been made has come to its end. */
+async function resizeTo(name: string, change: object, ending: Ending): Promise<Pod> {
+  const generation = await resize(name, change);
+  const isNow = (pod: Pod) => (pod.metadata?.generation ?? 0) >= generation && HAS_ENDED[ending](pod);
+  return pods.first(name, `was ${ending}`, isNow, WAIT_MS);
+}
+
+const isLooping = ({ status }: Pod) =>
+  status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === "CrashLoopBackOff") === true;
+/** One that sets up goes on doing so here. */
+const isSettingUp = ({ spec, status }: Pod) =>
+  status?.initContainerStatuses?.some(
+    ({ name, state }) =>
+      state?.running !== undefined &&
+      spec?.initContainers?.find((one) => one.name === name)?.restartPolicy === undefined,
+  ) === true;
+const isUp = (pod: Pod) => conditionOf(pod, "Ready")?.status === "True" || isLooping(pod) || isSettingUp(pod);
+
+const pending = (pod: Pod) => conditionOf(pod, "PodResizePending");
+const inProgress = (pod: Pod) => conditionOf(pod, "PodResizeInProgress");
+
+const HAS_ENDED: Readonly<Record<Ending, (pod: Pod) => boolean>> = {
+  done: (pod) => pending(pod) === undefined && inProgress(pod) === undefined && hasWhatItWants(pod),
+  deferred: (pod) => pending(pod)?.reason === "Deferred" && isSeen(pod, pending(pod)),
+  error: (pod) => inProgress(pod)?.reason === "Error" && isSeen(pod, inProgress(pod)),
+};
+
+const isSeen = ({ metadata }: Pod, condition: PodCondition | undefined) =>
+  condition?.observedGeneration === metadata?.generation;
+
+/** As its status tells it, once it tells of the last change. */
+function hasWhatItWants({ metadata, spec, status }: Pod): boolean {
+  if ((status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)) return false;
+  const told = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].every(({ name, resources }) => {
+    const own = told.find((one) => one.name === name);
+    // One that was never made has nothing.
+    if (own?.containerID === undefined) return true;
+    const wants = { limits: resources?.limits ?? {}, requests: resources?.requests ?? {} };
+    const has = { limits: own?.resources?.limits ?? {}, requests: own?.resources?.requests ?? {} };
+    return JSON.stringify(sorted(wants)) === JSON.stringify(sorted(has));
+  });
+}
+
+async function follow(name: string, side: Side): Promise<Pod> {
+  const { spec, changes, ending } = CASES[name] ?? assert.fail(name);
+  const own = nameOn(side, name);
+  await pods.create(podOn(NODES[side], own, spec));
+  await pods.first(own, "is up", isUp, WAIT_MS);
+  for (const change of changes) await resizeTo(own, change, ending);
+  const latest = () => pods.latest(own) ?? assert.fail(own);
+  // What follows at once, such as a container that starts again, belongs to it.
+  await pause(3_000);
+  await waitUntil(`${own} to be up again`, WAIT_MS, () =>
+    Promise.resolve(isUp(latest()) && HAS_ENDED[ending](latest())),
+  );
+  return latest();
+}
+
+/** What the runtime was told of the containers and of the sandbox of a pod, in order. */
+function updatesOf(pod: Pod, side: Side): readonly unknown[] {
+  const runs = runsOf(both.proxy(side).calls, pod.metadata?.uid ?? "");
+  const names = new Map(runs.map(({ id, container }) => [id, container]));
+  return answered(both.proxy(side).calls, "UpdateContainerResources")
+    .filter(({ id }) => names.has(id))
+    .map(({ id, request }) => [names.get(id), neutralMessage(request, pod, NODES[side])]);
+}
+
+/** What Deckhand adds to the Go kubelet's words. */
+const WAITS_FOR = /(?<=capacity: \d+); [^"]*/;
+
+/** Without what depends on the moment: what others hold, and what is in use, which the Go kubelet reads from figures of some seconds ago. */
+const told = (value: unknown): unknown =>
+  JSON.parse(
+    JSON.stringify(value)
+      .replaceAll(new RegExp(WAITS_FOR, "g"), "")
+      .replaceAll(/used: \d+/g, "used: <used>")
+      .replaceAll(/cannot decrease memory limits: (?:[^"\\]|\\+")*(?=")/g, "cannot decrease memory limits"),
+  );
+
+/**
+ * Without what the Go kubelet tells of a pod as a whole by what it told before: it keeps the memory that was requested first, and tells what the kernel
+ * has for "no limit".
+ */
+function statusOf(pod: Pod): unknown {
+  const { resources } = pod.status ?? {};
+  const { memory: _, ...requests } = resources?.requests ?? {};
+  const { memory, ...limits } = resources?.limits ?? {};
+  const isLimited = memory !== undefined && !memory.startsWith("9007199254740988");
+  return told({ ...neutralStatus(pod), resources: { requests, limits: { ...limits, ...(isLimited && { memory }) } } });
+}
+
+const COMPLETED = "Pod resize completed: ";
+
+async function eventsOf(name: string, side: Side, pod: Pod): Promise<readonly string[]> {
+  const events = neutralEvents(await pods.eventsOf(nameOn(side, name)), pod);
+  return [...new Set([...events.keys()].map((text) => told(text) as string))].toSorted();
+}
+
+describe("resizes under both agents", () => {
+  const observed = new Observed<Pod>();
+  const of = (name: string, side: Side) => observed.of(name, side);
+
+  before(() => observed.observe(Object.keys(CASES), BATCH, follow));
+
+  for (const [name, { rows, restarts = [], isLoose, ending }] of Object.entries(CASES)) {
+    test(`${rows.map((row) => `[${row}]`).join(" ")} ${name}: the same is published, told and asked of the runtime`, async () => {
+      const [go, ours] = [of(name, "go"), of(name, "deckhand")];
+      if (isLoose !== true) assert.deepEqual(statusOf(ours), statusOf(go));
+      const [theirEvents, ourEvents] = await Promise.all(SIDES.map((side) => eventsOf(name, side, of(name, side))));
+      // The Go kubelet may call a resize completed before it has begun, with what the pod had: a race that its own source names.
+      const withoutEnd = (events: readonly string[] = []) => events.filter((text) => !text.includes(COMPLETED));
+      assert.deepEqual(withoutEnd(ourEvents), withoutEnd(theirEvents));
+      const after = (words: string) => (ourEvents ?? []).flatMap((text) => text.split(words)[1] ?? []);
+      if (ending === "done") assert.deepEqual(after(COMPLETED), after("Pod resize started: "));
+      const counts = (pod: Pod) => (pod.status?.containerStatuses ?? []).map((one) => [one.name, one.restartCount]);
+      if (isLoose !== true) {
+        const wanted = (ours.spec?.containers ?? []).map((one) => [one.name, restarts.includes(one.name) ? 1 : 0]);
+        assert.deepEqual(counts(ours), wanted);
+      }
+      if (ending === "done") assert.deepEqual(updatesOf(ours, "deckhand"), updatesOf(go, "go"));
+      assert.deepEqual(
+        [pending(ours)?.reason, inProgress(ours)?.reason],
+        [pending(go)?.reason, inProgress(go)?.reason],
+      );
+    });
+  }
+
+  test("[8.2] [11.4] a resize that waits says for whom, after the words of the Go kubelet", () => {
+    const { message = "" } = pending(of("too-much-now", "deckhand")) ?? {};
+    assert.match(message, WAITS_FOR);
+    const { message: theirs = "?" } = pending(of("too-much-now", "go")) ?? {};
+    assert.ok(message.startsWith(theirs.replace(/used.*$/, "")), message);
+  });
+
+  test("[8.3] [8.6] what waits is granted when a pod goes, and counted under the same names", async () => {
+    const own = SIDES.map((side) => nameOn(side, "holder"));
+    for (const side of SIDES) {
+      // Beside a whole pod that waits the Go kubelet does not count what it grants.
+      await pods.delete(nameOn(side, "pod-level-too-much-now"), 1);
+      await pods.gone(nameOn(side, "pod-level-too-much-now"));
+      const holder = { ...SLEEPER, resources: { requests: { cpu: "900m" } } };
+      await pods.create(podOn(NODES[side], nameOn(side, "holder"), { containers: [holder] }));
+      await pods.create(
+        podOn(NODES[side], nameOn(side, "waits"), {
+          containers: [{ ...SLEEPER, resources: { requests: { cpu: "10m" } } }],
+        }),
+      );
+    }
+    for (const name of [...own, ...SIDES.map((side) => nameOn(side, "waits"))])
+      await pods.first(name, "is up", isUp, WAIT_MS);
+    const change = { spec: { containers: [{ name: "main", resources: { requests: { cpu: "700m" } } }] } };
+    for (const side of SIDES) await resizeTo(nameOn(side, "waits"), change, "deferred");
+    for (const name of own) await pods.delete(name, 1);
+    for (const side of SIDES) await pods.first(nameOn(side, "waits"), "is done", HAS_ENDED.done, WAIT_MS);
+    const families = [
+      "kubelet_container_requested_resizes_total",
+      "kubelet_pod_deferred_accepted_resizes_total",
+      "kubelet_pod_in_progress_resizes",
+      "kubelet_pod_pending_resizes",
+    ];
+    const [go, ours] = await Promise.all(SIDES.map((side) => scrape(cluster, both.node(side), "/metrics")));
+    for (const name of families) {
+      assert.deepEqual(figuresOf(ours?.get(name)), figuresOf(go?.get(name)), name);
+    }
+    assert.equal(ours?.get("kubelet_pod_resize_duration_milliseconds")?.kind, "histogram");
+  });
+
+  test("[27.1.27] [27.2.4] the Go kubelet's checkpoints are there, with its checksum and its content", async () => {
+    for (const file of ["allocated_pods_state", "actuated_pods_state"]) {
+      const [go, ours] = await Promise.all(
+        SIDES.map(async (side) => {
+          const found = decodeCheckpoint(
+            await readFile(onMachine(both.node(side), `/var/lib/kubelet/${file}`), "utf8"),
+          );
+          assert.ok(found.kind === "read", side);
+          const done = Object.keys(CASES).filter((name) => CASES[name]?.ending === "done");
+          return done.map((name) => [name, found.pods.get(of(name, side).metadata?.uid ?? "")]);
+        }),
+      );
+      assert.deepEqual(ours, go, file);
+    }
+  });
+});
+
+describe("a node changes its agent while pods are resized", () => {
+  const NAMES = ["granted-by-go", "granted-by-ours"] as const;
+  const RESTARTING = {
+    containers: [
+      {
+        ...SLEEPER,
+        resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: { cpu: "100m", memory: "64Mi" } },
+        resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }],
+      },
+    ],
+  };
+  const cpu = (limit: string) => ({ spec: { containers: [{ name: "main", resources: { limits: { cpu: limit } } }] } });
+  const restartsOf = (name: string) => pods.latest(name)?.status?.containerStatuses?.[0]?.restartCount;
+
+  test("[8.1] [5.13] [27.1.27] from ours to the Go kubelet and back: nothing restarts, and each goes on with what the other granted", async () => {
+    const node = NODES.deckhand;
+    for (const name of NAMES) {
+      await pods.create(podOn(node, name, RESTARTING));
+      await pods.first(name, "is up", isUp, WAIT_MS);
+    }
+    await resizeTo("granted-by-ours", cpu("120m"), "done");
+    await pause(2_000);
+    await cluster.changeAgent(node, "go");
+    await resizeTo("granted-by-go", cpu("130m"), "done");
+    await resizeTo("granted-by-ours", cpu("140m"), "done");
+    await cluster.changeAgent(node, "deckhand");
+    await resizeTo("granted-by-go", cpu("150m"), "done");
+    await pause(5_000);
+    assert.deepEqual(NAMES.map(restartsOf), [0, 0]);
+    for (const name of NAMES) {
+      const told = (await pods.eventsOf(name)).filter(({ reason }) => reason === "ResizeError" || reason === "Killing");
+      assert.deepEqual(told, [], name);
+    }
+  });
+
+  test("[27.1.27] a corrupt checkpoint is set aside, and never keeps the agent from its pods", async () => {
+    const node = both.node("deckhand");
+    const file = onMachine(node, "/var/lib/kubelet/allocated_pods_state");
+    await cluster.component(`kubelet@${node.name}`).kill();
+    await writeFile(file, '{"data":"{}","checksum":1}');
+    await cluster.component(`kubelet@${node.name}`).restart();
+    await resizeTo("granted-by-go", cpu("160m"), "done");
+    assert.equal(await readFile(`${file}.corrupt`, "utf8"), '{"data":"{}","checksum":1}');
+    await waitUntil("a whole one to be written", 30_000, async () => {
+      const text = await readFile(file, "utf8").catch(() => "");
+      return decodeCheckpoint(text).kind === "read";
+    });
+    assert.deepEqual(NAMES.map(restartsOf), [0, 0]);
+  });
+});

@@ -1,0 +1,81 @@
+/** Pods that want things done at their start and before their end. */
+import { sh } from "../../../support/cluster-pods.ts";
+import { type Cases, exec, ran, sleeper, waits } from "../case.ts";
+
+/** Heeds no signal, so that it ends alike however early it is stopped. */
+const STUBBORN = sh("exec sleep 1000");
+
+export const HOOKS: Cases = {
+  "post-start": {
+    rows: ["7.15", "7.6"],
+    spec: { containers: [sleeper("main", { lifecycle: { postStart: exec("sleep 1") } }), sleeper("second")] },
+    until: ran,
+    ends: "well",
+  },
+  "post-start-sleep": {
+    rows: ["7.15"],
+    spec: { containers: [sleeper("main", { lifecycle: { postStart: { sleep: { seconds: 1 } } } })] },
+    until: ran,
+  },
+  "post-start-fails": {
+    rows: ["7.15"],
+    spec: { containers: [{ ...STUBBORN, lifecycle: { postStart: exec("echo out; echo err >&2; exit 5") } }] },
+    until: waits("containerStatuses", "CrashLoopBackOff", 1),
+  },
+  "post-start-http-fails": {
+    rows: ["7.15"],
+    spec: { containers: [{ ...STUBBORN, lifecycle: { postStart: { httpGet: { path: "/here", port: 81 } } } }] },
+    until: waits("containerStatuses", "PostStartHookError", 0),
+  },
+  "pre-stop-http": {
+    rows: ["7.15"],
+    spec: {
+      terminationGracePeriodSeconds: 10,
+      containers: [
+        {
+          ...sh("trap 'exit 0' TERM; httpd -f -p 8080 -h /tmp & wait"),
+          ports: [{ name: "web", containerPort: 8080 }],
+          lifecycle: { preStop: { httpGet: { path: "/", port: "web" } } },
+        },
+      ],
+    },
+    until: ran,
+    ends: "well",
+  },
+  "pre-stop": {
+    rows: ["7.15"],
+    spec: {
+      terminationGracePeriodSeconds: 10,
+      containers: [sleeper("main", { lifecycle: { preStop: exec("sleep 1") } })],
+    },
+    until: ran,
+    ends: "well",
+  },
+  "pre-stop-sleep": {
+    rows: ["7.15"],
+    spec: {
+      terminationGracePeriodSeconds: 10,
+      containers: [sleeper("main", { lifecycle: { preStop: { sleep: { seconds: 1 } } } })],
+    },
+    until: ran,
+    ends: "well",
+  },
+  "pre-stop-fails": {
+    rows: ["7.15"],
+    spec: {
+      terminationGracePeriodSeconds: 10,
+      containers: [sleeper("main", { lifecycle: { preStop: exec("exit 1") } })],
+    },
+    until: ran,
+    ends: "badly",
+  },
+  "pre-stop-too-long": {
+    rows: ["7.14", "7.15"],
+    spec: {
+      terminationGracePeriodSeconds: 3,
+      containers: [sleeper("main", { lifecycle: { preStop: exec("sleep 100") } })],
+    },
+    until: ran,
+    ends: "badly",
+  },
+};

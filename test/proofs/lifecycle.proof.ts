@@ -1,0 +1,83 @@
+/**
+ * The lives of containers: the bugs that kubelets have had, with the agent killed at every port call; a swarm of pods that set up, serve, are asked how
+ * they are, want hooks and end for others, under faults; and kubelets that lack one rule, each found out. Small: every 250th call, three seeds of
+ * ten simulated minutes. Whole: every call, two hundred seeds of an hour, in which every hard state must have been reached.
+ */
+import assert from "node:assert/strict";
+import { availableParallelism } from "node:os";
+import { before, describe, test } from "node:test";
+import { lifeMutants } from "../../sim/life-mutants.ts";
+import { knownBugCrashPoints, scenarios } from "../../sim/scenarios/all-crash-points.ts";
+import { describeFailure, type Enumeration } from "../../sim/scenarios/crash-points.ts";
+import { knownBugs } from "../../sim/scenarios/known-bugs.ts";
+import { play } from "../../sim/scenarios/scenario.ts";
+import { IN_LIVES, Sometimes } from "../../sim/swarm/sometimes.ts";
+import { describeOutcome, runSeeds } from "../../sim/swarm.ts";
+import { figure } from "../figures.ts";
+import { seed, wholeSize } from "../size.ts";
+import { apart } from "../support/apart.ts";
+
+/** On a machine that others need too: `DECKHAND_SHARE=4` is every fourth call and a fourth of the seeds, each of them whole. */
+const SHARE = Number(process.env["DECKHAND_SHARE"] ?? "1");
+/** The 54th is in the midst of a start, whatever else a scenario is about. */
+const CALLS = wholeSize() ? { stride: SHARE } : { stride: 250, from: 54 };
+const SEEDS = wholeSize() ? 200 / SHARE : 3;
+const MINUTES = wholeSize() ? 60 : 10;
+/** Small, it runs beside other tests. */
+const threads = [...Array(wholeSize() ? availableParallelism() : 1).keys()];
+const POINTS = new URL("../../sim/scenarios/all-crash-points.ts", import.meta.url);
+const SWARM = new URL("../../sim/swarm.ts", import.meta.url);
+
+describe("killed at any call", () => {
+  let found: ReadonlyMap<string, Enumeration> = new Map();
+  before(async () => {
+    const shares = threads.map((first) => ({ ...CALLS, share: { first, of: threads.length } }));
+    const parts = await Promise.all(shares.map((share) => apart(POINTS, knownBugCrashPoints, share)));
+    found = new Map(parts.flatMap((part) => [...part]));
+  });
+  for (const { bug, name } of knownBugs) {
+    test(`scenario ${bug}: ${name}`, () => {
+      const { points, failures } = found.get(name) ?? { points: 0, failures: [] };
+      figure(`scenario ${bug}: crash points`, points, "points");
+      figure(`scenario ${bug}: violations`, failures.length, "points");
+      assert.ok(points > 0);
+      assert.equal(failures.length, 0, failures.slice(0, 3).map(describeFailure).join("\n"));
+    });
+  }
+});
+
+test("whatever fails and whoever dies, containers begin, answer, wait and end as they should", async () => {
+  const sometimes = new Sometimes();
+  const failures: string[] = [];
+  let podHours = 0;
+  const each = Math.ceil(SEEDS / threads.length);
+  const ranges = threads.map((index) => {
+    const [first, seeds] = [seed() * 1_000 + index * each, Math.min(each, SEEDS - index * each)];
+    return { first, seeds, minutes: MINUTES };
+  });
+  const outcomes = await Promise.all(ranges.map((range) => apart(SWARM, runSeeds, range)));
+  for (const outcome of outcomes.flat()) {
+    sometimes.add(outcome.sometimes);
+    podHours += outcome.podHours;
+    if (outcome.violations.length + outcome.wrong.length > 0) failures.push(describeOutcome(outcome, MINUTES));
+  }
+  figure("seeds", SEEDS, "seeds");
+  figure("simulated", (SEEDS * MINUTES) / 60, "h");
+  figure("simulated pods", Math.round(podHours * 10) / 10, "pod-h");
+  figure("seeds with a violation", failures.length, "seeds");
+  for (const what of IN_LIVES) figure(what, sometimes.counts.get(what) ?? 0, "times");
+  assert.equal(failures.length, 0, failures.slice(0, 3).join("\n"));
+  if (wholeSize()) assert.deepEqual(sometimes.never(IN_LIVES), []);
+});
+
+test("a kubelet that lacks one of the rules is found out", async () => {
+  const missed: string[] = [];
+  for (const { name, agent, breaks, scenario: wanted } of lifeMutants) {
+    const scenario = [...scenarios, ...knownBugs].find((each) => each.name === wanted);
+    assert.ok(scenario !== undefined, wanted);
+    const { violations } = await play(scenario, { agent });
+    if (!violations.some((text) => text.includes(breaks))) missed.push(name);
+  }
+  figure("kubelets that lack a rule", lifeMutants.length, "mutants");
+  assert.deepEqual(missed, []);
+});

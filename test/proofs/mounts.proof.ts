@@ -1,0 +1,5 @@
+/** Dead mounts, a volume of many files, and names that change while they are looked at: on the real kernel, in a mount namespace of its own. */
+import { fileURLToPath } from "node:url";
+import { inPrivateMounts } from "../support/private-mounts.ts";
+
+if (inPrivateMounts(fileURLToPath(import.meta.url))) await import("../integration/mounts/hostile.ts");

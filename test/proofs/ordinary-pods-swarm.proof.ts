@@ -1,0 +1,42 @@
+/**
+ * Ordinary pods under a swarm of faults: each seed draws its own pods, users and faults, then everything is right again. Small: six seeds of ten simulated
+ * minutes. Whole: two hundred of an hour, in which every hard state must have been reached.
+ */
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { SOMETIMES, Sometimes } from "../../sim/swarm/sometimes.ts";
+import { describeOutcome, runSeed, runSeeds } from "../../sim/swarm.ts";
+import { figure } from "../figures.ts";
+import { seed, wholeSize } from "../size.ts";
+import { apart } from "../support/apart.ts";
+
+const SEEDS = wholeSize() ? 200 : 6;
+const MINUTES = wholeSize() ? 60 : 10;
+
+test("whatever fails and whoever dies, volumes are there and whole while containers run, and gone when pods are", async () => {
+  const sometimes = new Sometimes();
+  const failures: string[] = [];
+  let podHours = 0;
+  const before = process.cpuUsage();
+  const range = { first: seed() * 1_000, seeds: SEEDS, minutes: MINUTES };
+  for (const outcome of await apart(new URL("../../sim/swarm.ts", import.meta.url), runSeeds, range)) {
+    sometimes.add(outcome.sometimes);
+    podHours += outcome.podHours;
+    if (outcome.violations.length + outcome.wrong.length > 0) failures.push(describeOutcome(outcome, MINUTES));
+  }
+  const { user, system } = process.cpuUsage(before);
+  const cpuMinutes = (user + system) / 60_000_000;
+  figure("seeds", SEEDS, "seeds");
+  figure("simulated", (SEEDS * MINUTES) / 60, "h");
+  figure("simulated pods", Math.round(podHours * 10) / 10, "pod-h");
+  figure("simulated pods per CPU minute", Math.round(podHours / cpuMinutes), "pod-h/min");
+  figure("seeds with a violation", failures.length, "seeds");
+  for (const what of SOMETIMES) figure(what, sometimes.counts.get(what) ?? 0, "times");
+  assert.equal(failures.length, 0, failures.slice(0, 3).join("\n"));
+  if (wholeSize()) assert.deepEqual(sometimes.never(SOMETIMES), []);
+});
+
+test("the same seed lives the same life twice", async () => {
+  const [one, two] = [await runSeed({ seed: seed(), minutes: 9 }), await runSeed({ seed: seed(), minutes: 9 })];
+  assert.equal(one.hash, two.hash);
+});

@@ -1,0 +1,45 @@
+/** One cluster with a node under the Go kubelet and one under Deckhand, for those who compare the two. */
+import assert from "node:assert/strict";
+import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import type { CriProxy } from "../cluster/cri-proxy.ts";
+import type { AgentOptions } from "../cluster/node.ts";
+import { ClusterPods } from "./cluster-pods.ts";
+
+export const NODES = { go: "n1", deckhand: "n2" } as const;
+export type Side = keyof typeof NODES;
+export const SIDES: readonly Side[] = ["go", "deckhand"];
+
+/** Of a pod that both have: the name on that side. */
+export const nameOn = (side: Side, name: string): string => `${name}-${NODES[side]}`;
+
+export class BothAgents {
+  readonly cluster: Cluster;
+  readonly pods: ClusterPods;
+
+  private constructor(cluster: Cluster, pods: ClusterPods) {
+    this.cluster = cluster;
+    this.pods = pods;
+  }
+
+  /** Through a proxy what is done to the runtimes is written down. */
+  static async start(options: AgentOptions = {}, { criProxy = true } = {}): Promise<BothAgents> {
+    const cluster = await startCluster({
+      controlPlane: "full",
+      nodes: SIDES.map((agent) => ({ agent, criProxy, options })),
+    });
+    return new BothAgents(cluster, await ClusterPods.of(cluster));
+  }
+
+  node(side: Side): ClusterNode {
+    return this.cluster.nodes.find(({ name }) => name === NODES[side]) ?? assert.fail(`no node for ${side}`);
+  }
+
+  proxy(side: Side): CriProxy {
+    return this.node(side).criProxy ?? assert.fail("the node has a proxy");
+  }
+
+  async end(): Promise<void> {
+    await this.pods.close();
+    await this.cluster.down();
+  }
+}

@@ -1,0 +1,128 @@
+/** Pods with every kind of local volume at once, the objects they refer to, and what can be seen of their volumes from outside of them. */
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { PodSpec, Volume } from "../../src/api/gen/core-v1.ts";
+import type { ClusterNode } from "../cluster/cluster.ts";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+
+const SETTINGS = { first: "one", second: "two" };
+export const CONFIG_MAP = "settings";
+const PROJECTED: Volume = {
+  name: "all",
+  projected: {
+    sources: [
+      { configMap: { name: CONFIG_MAP, items: [{ key: "first", path: "deep/first" }] } },
+      { secret: { name: "keys" } },
+      { downwardAPI: { items: [{ path: "uid", fieldRef: { fieldPath: "metadata.uid" } }] } },
+      { serviceAccountToken: { path: "token", expirationSeconds: 3600, audience: "someone" } },
+    ],
+  },
+};
+
+/** What the pods refer to. Each of them has a folder of the node, and a claim on a PersistentVolume that is another. */
+export function volumeObjects(node: ClusterNode, names: readonly string[]): readonly object[] {
+  return [
+    { apiVersion: "v1", kind: "ConfigMap", metadata: { name: CONFIG_MAP }, data: SETTINGS },
+    { apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, stringData: { key: "hidden" } },
+    ...names.flatMap((name) => claimed(node, name)),
+  ];
+}
+
+export const diskOf = (node: ClusterNode, name: string): string => join(node.folder, "disks", name);
+export const sharedOf = (node: ClusterNode): string => join(node.folder, "shared");
+
+export async function makeFolders(node: ClusterNode, names: readonly string[]): Promise<void> {
+  await mkdir(sharedOf(node));
+  await writeFile(join(sharedOf(node), "note"), "from the node");
+  for (const name of names) await mkdir(diskOf(node, name), { recursive: true });
+}
+
+function claimed(node: ClusterNode, name: string): readonly object[] {
+  const usual = { accessModes: ["ReadWriteOnce"], storageClassName: "" };
+  const here = { key: "kubernetes.io/hostname", operator: "In", values: [node.name] };
+  return [
+    {
+      apiVersion: "v1",
+      kind: "PersistentVolume",
+      metadata: { name },
+      spec: {
+        ...usual,
+        capacity: { storage: "1Gi" },
+        local: { path: diskOf(node, name) },
+        nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [here] }] } },
+        claimRef: { namespace: "default", name },
+      },
+    },
+    {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name },
+      spec: { ...usual, volumeName: name, resources: { requests: { storage: "1Gi" } } },
+    },
+  ];
+}
+
+/** Ends at once when told to. Writes what it finds a place for. */
+const SCRIPT = [
+  "for place in scratch memory disk part; do echo $HOSTNAME > /$place/written; done",
+  "trap 'exit 0' TERM",
+  "while :; do sleep 1; done",
+].join("\n");
+
+export function volumePod(node: ClusterNode, name: string): Partial<PodSpec> {
+  const volumes: readonly Volume[] = [
+    PROJECTED,
+    { name: "config", configMap: { name: CONFIG_MAP } },
+    { name: "keys", secret: { secretName: "keys", defaultMode: 0o400 } },
+    { name: "about", downwardAPI: { items: [{ path: "name", fieldRef: { fieldPath: "metadata.name" } }] } },
+    { name: "scratch", emptyDir: {} },
+    { name: "memory", emptyDir: { medium: "Memory", sizeLimit: "4Mi" } },
+    { name: "host", hostPath: { path: sharedOf(node), type: "Directory" } },
+    { name: "disk", persistentVolumeClaim: { claimName: name } },
+  ];
+  const volumeMounts = [
+    ...volumes.map((volume) => ({ name: volume.name, mountPath: `/${volume.name}` })),
+    { name: "config", mountPath: "/one", subPath: "first" },
+    { name: "disk", mountPath: "/part", subPath: "a/b" },
+  ];
+  return {
+    automountServiceAccountToken: true,
+    volumes,
+    containers: [{ name: "app", image: BUSYBOX_IMAGE, command: ["sh", "-c", SCRIPT], volumeMounts }],
+  };
+}
+
+const TOKENS = ["/var/run/secrets/kubernetes.io/serviceaccount/token", "/all/token"];
+
+/** What a container of such a pod reads, by path. A token is told by whom it speaks for: an agent may renew it. */
+export async function filesSeen(pid: number): Promise<Readonly<Record<string, string>>> {
+  const written = ["scratch", "memory", "disk", "part"].map((place) => `/${place}/written`);
+  const given = ["/config/second", "/keys/key", "/about/name", "/all/deep/first", "/all/key", "/all/uid", "/host/note"];
+  const found: Record<string, string> = {};
+  for (const path of [...written, ...given, "/one", "/var/run/secrets/kubernetes.io/serviceaccount/namespace"]) {
+    found[path] = await readIn(pid, path);
+  }
+  for (const path of TOKENS) found[path] = speaksFor(await readIn(pid, path));
+  return found;
+}
+
+/** As the process sees it. */
+export const readIn = async (pid: number, path: string): Promise<string> =>
+  (await readFile(`/proc/${pid}/root${path}`, "utf8")).trim();
+
+function speaksFor(token: string): string {
+  const claims = JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as {
+    readonly aud: readonly string[];
+    readonly "kubernetes.io": { readonly pod: { readonly uid: string } };
+  };
+  return `${claims["kubernetes.io"].pod.uid} to ${claims.aud.join()}`;
+}
+
+/** Every mount of the node below a pod's folder, with its number: a mount made anew has another. */
+export async function mountsOf(node: ClusterNode, uid: string): Promise<readonly string[]> {
+  const { stdout } = await node.run("cat", "/proc/self/mountinfo");
+  const lines = stdout.split("\n").map((line) => line.split(" "));
+  return lines
+    .filter(([, , , , at = ""]) => at.startsWith(`/var/lib/kubelet/pods/${uid}/`))
+    .map((fields) => `${fields[0]} ${fields[4]}`);
+}

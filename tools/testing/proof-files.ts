@@ -1,0 +1,59 @@
+/** What a proof runs: its own file, the files of the integration suite whose tests have a whole size too, or both. */
+import { existsSync, globSync } from "node:fs";
+import { basename } from "node:path";
+import { inRepository, repositoryRoot } from "../repository.ts";
+import type { Batch } from "./suites.ts";
+
+const SUFFIX = ".proof.ts";
+
+/** By its name. The gate runs these small. */
+const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
+  lifecycle: [
+    "test/proofs/lifecycle.proof.ts",
+    ...[
+      "ordinary-differential",
+      "restart-differential",
+      "roles-differential",
+      "admission-differential",
+      "probes",
+      "probe-network",
+      "resize",
+      "stuck-ends",
+      "reboot",
+      "explain",
+    ].map((name) => `test/integration/${name}.test.ts`),
+  ],
+  "node-api": [
+    "node-server",
+    "hostile-clients",
+    "node-streams",
+    "container-logs",
+    "container-logs-rotation",
+    "node-identity",
+    "endpoints-differential",
+    "kubeadm-files",
+  ].map((name) => `test/integration/${name}.test.ts`),
+};
+
+export const proofNames = (): readonly string[] => {
+  const names = [
+    ...globSync(`test/proofs/*${SUFFIX}`, { cwd: repositoryRoot }).map((path) => basename(path, SUFFIX)),
+    ...Object.keys(OF_TESTS).filter((name) => proofFiles(name).every((path) => existsSync(inRepository(path)))),
+  ];
+  return [...new Set(names)].toSorted();
+};
+
+const proofFiles = (name: string): readonly string[] => OF_TESTS[name] ?? [`test/proofs/${name}${SUFFIX}`];
+
+/** Those of the integration suite that only compare, and measure nothing, run side by side. */
+const COMPARING: ReadonlySet<string> = new Set(["lifecycle"]);
+
+export function proofBatches(name: string): readonly Batch[] {
+  const files = proofFiles(name);
+  if (!COMPARING.has(name)) return [{ files, concurrency: 1 }];
+  const alone = files.filter((file) => file.endsWith(SUFFIX));
+  return [
+    { files: alone, concurrency: 1 },
+    { files: files.filter((file) => !alone.includes(file)), concurrency: 2 },
+  ];
+}
