@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { Probe } from "../../src/api/gen/core-v1.ts";
 import { LagMeter } from "../../src/concurrency/lag-meter.ts";
-import { ask } from "../../src/controllers/probes/ask.ts";
+import { ask, questionOf } from "../../src/controllers/probes/ask.ts";
 import { ExecRuns } from "../../src/controllers/probes/exec-runs.ts";
 import type { ProbeOutcome } from "../../src/domain/probes/outcome.ts";
 import { probesOf } from "../../src/domain/probes/probe-spec.ts";
@@ -54,8 +54,8 @@ describe("asking over the network", () => {
     const container = { name: "app", livenessProbe: { ...probe, timeoutSeconds } };
     const [spec] = probesOf(container);
     assert.ok(spec !== undefined);
-    const asked = { spec, container, id: "c", ip: "127.0.0.1", described: "p", life: forever };
-    return ask(asked, parts, forever);
+    const asked = { spec, pod: {}, container, id: "c", ip: "127.0.0.1", life: forever };
+    return ask(questionOf(asked, parts), parts, forever);
   };
 
   const kinds = (): readonly Probe[] => [

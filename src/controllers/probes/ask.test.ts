@@ -11,7 +11,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { ProbeError, type Prober } from "../../ports/prober.ts";
 import type { ExecResult } from "../../ports/runtime.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
-import { ask } from "./ask.ts";
+import { ask, questionOf } from "./ask.ts";
 import { EXECS_PER_CPU, ExecRuns } from "./exec-runs.ts";
 
 const patient = new AbortController().signal;
@@ -35,8 +35,9 @@ function world(clock: Clock, prober: Partial<Prober>, execSync: (seconds: number
     const app = container("app", { livenessProbe: probe });
     const [spec] = probesOf(app);
     assert.ok(spec !== undefined);
-    const asked = { spec, container: app, id, ip: "198.18.0.5", described: "p_ns(u)", life: patient };
-    return ask(asked, parts, signal);
+    const pod = { metadata: { name: "p", namespace: "ns", uid: "u" } };
+    const asked = { spec, pod, container: app, id, ip: "198.18.0.5", life: patient };
+    return ask(questionOf(asked, parts), parts, signal);
   };
 }
 

@@ -1,8 +1,9 @@
 /** Puts one question to a container and says what came of it. A question that could not be put because of us is put again, a few times. */
-import type { Container } from "../../api/gen/core-v1.ts";
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { LagMeter, LagWatch } from "../../concurrency/lag-meter.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { hostAndPort, resolvePort } from "../../domain/probes/container-port.ts";
 import { execCommand } from "../../domain/probes/exec-command.ts";
 import { httpGetOf } from "../../domain/probes/http-get.ts";
@@ -41,18 +42,48 @@ export interface Asked {
   readonly id: string;
   /** Where the pod is reached. */
   readonly ip: string;
-  /** As messages spell the pod. */
-  readonly described: string;
+  readonly pod: Pod;
   /** Until the container is no longer asked at all; the signal is this probe's own. */
   readonly life: AbortSignal;
 }
 
+/** How a container is asked, made once for as long as its pod is reached at the same place: hundreds are put in a second. */
+export type Question =
+  | {
+      readonly kind: "network";
+      readonly limitMs: number;
+      readonly put: (limitMs: number, signal: AbortSignal) => Promise<ProbeOutcome>;
+      readonly failed: (error: ProbeError) => ProbeOutcome;
+    }
+  | { readonly kind: "command"; readonly run: (signal: AbortSignal) => Promise<ProbeOutcome> }
+  /** It cannot be put. */
+  | { readonly kind: "refused"; readonly message: string };
+
+export function questionOf(asked: Asked, parts: AskParts): Question {
+  const { handler } = asked.spec;
+  switch (handler.kind) {
+    case "exec":
+      return { kind: "command", run: (signal) => runCommand(handler, asked, parts, signal) };
+    case "http":
+      return httpQuestion(handler, asked, parts);
+    case "tcp":
+      return tcpQuestion(handler, asked, parts);
+    case "grpc":
+      return grpcQuestion(handler, asked, parts);
+    case "missing":
+      return {
+        kind: "refused",
+        message: `missing probe handler for ${describePod(podNameOfObject(asked.pod))}:${asked.container.name}`,
+      };
+  }
+}
+
 /** Rejects with the signal's reason only. */
-export async function ask(asked: Asked, parts: AskParts, signal: AbortSignal): Promise<ProbeOutcome> {
+export async function ask(question: Question, parts: AskParts, signal: AbortSignal): Promise<ProbeOutcome> {
   let lostMs = 0;
   for (let tries = 1; ; tries += 1) {
     using watch = parts.lag.begin();
-    const outcome = await askOnce(asked, parts, { watch, lostMs }, signal);
+    const outcome = await askOnce(question, parts.clock, { watch, lostMs }, signal);
     if (outcome.kind !== "notRun" || tries >= TRIES_MAX) return outcome;
     lostMs = watch.lostMs();
   }
@@ -64,118 +95,77 @@ interface Lag {
   readonly lostMs: number;
 }
 
-async function askOnce(asked: Asked, parts: AskParts, lag: Lag, signal: AbortSignal): Promise<ProbeOutcome> {
-  const { handler } = asked.spec;
-  switch (handler.kind) {
-    case "exec":
-      return runCommand(handler, asked, parts, signal);
-    case "http":
-    case "tcp":
-    case "grpc":
-      return overNetwork(asked, parts, lag, (givenMs) => question(handler, asked, parts, givenMs, signal));
-    case "missing":
-      return notRun(`missing probe handler for ${asked.described}:${asked.container.name}`);
-  }
-}
-
-/** What we ourselves lose meanwhile is not the application's. */
-async function overNetwork(
-  { spec }: Asked,
-  { clock }: AskParts,
+/** What we ourselves lose meanwhile is not the application's. What the port does not say of itself is a trouble of ours. */
+async function askOnce(
+  question: Question,
+  clock: Clock,
   { watch, lostMs }: Lag,
-  put: (givenMs: number) => Promise<ProbeOutcome>,
-): Promise<ProbeOutcome> {
-  const limitMs = spec.timeoutSeconds * 1000;
-  const begunMs = clock.monotonicMs();
-  const outcome = await put(patienceMs(limitMs, lostMs));
-  return heedingLag(outcome, { waitedMs: clock.monotonicMs() - begunMs, lostMs: watch.lostMs() }, limitMs);
-}
-
-type NetworkHandler = Extract<ProbeHandler, { kind: "http" | "tcp" | "grpc" }>;
-
-function question(
-  handler: NetworkHandler,
-  asked: Asked,
-  parts: AskParts,
-  limitMs: number,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> {
-  switch (handler.kind) {
-    case "http":
-      return askHttp(handler, asked, parts, limitMs, signal);
-    case "tcp":
-      return askTcp(handler, asked, parts, limitMs, signal);
-    case "grpc":
-      return askGrpc(handler, asked, parts, limitMs, signal);
+  if (question.kind === "refused") return notRun(question.message);
+  if (question.kind === "command") return question.run(signal);
+  const { limitMs } = question;
+  const begunMs = clock.monotonicMs();
+  try {
+    return await question.put(patienceMs(limitMs, lostMs), signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof ProbeError)) return notRun(errorText(error));
+    const waited = { waitedMs: clock.monotonicMs() - begunMs, lostMs: watch.lostMs() };
+    return heedingLag(question.failed(error), waited, limitMs);
   }
 }
 
-async function askHttp(
-  { action }: Extract<NetworkHandler, { kind: "http" }>,
-  { container, ip }: Asked,
+function httpQuestion(
+  { action }: Extract<ProbeHandler, { kind: "http" }>,
+  { spec, container, ip }: Asked,
   { prober, userAgent }: AskParts,
-  limitMs: number,
-  signal: AbortSignal,
-): Promise<ProbeOutcome> {
+): Question {
   const made = httpGetOf(action, container, ip, userAgent);
-  if (made.kind === "refused") return notRun(made.message);
-  return settled(
-    async () => {
+  if (made.kind === "refused") return made;
+  return {
+    kind: "network",
+    limitMs: spec.timeoutSeconds * 1000,
+    put: async (limitMs, signal) => {
       const { status, body } = await prober.http(made.get, { limitMs, bodyBytesMax: BODY_BYTES_MAX }, signal);
       return httpOutcome({ status, bodyText: () => textOf(body) });
     },
-    httpFailure,
-    signal,
-  );
+    failed: httpFailure,
+  };
 }
 
-async function askTcp(
-  { action }: Extract<NetworkHandler, { kind: "tcp" }>,
-  { container, ip }: Asked,
+function tcpQuestion(
+  { action }: Extract<ProbeHandler, { kind: "tcp" }>,
+  { spec, container, ip }: Asked,
   { prober }: AskParts,
-  limitMs: number,
-  signal: AbortSignal,
-): Promise<ProbeOutcome> {
+): Question {
   const found = resolvePort(action.port, container);
-  if (found.kind === "refused") return notRun(found.message);
+  if (found.kind === "refused") return found;
   const target = { host: action.host || ip, port: found.port };
-  return settled(
-    async () => {
+  return {
+    kind: "network",
+    limitMs: spec.timeoutSeconds * 1000,
+    put: async (limitMs, signal) => {
       await prober.tcp(target, limitMs, signal);
       return { kind: "success" };
     },
-    (error) => tcpFailure(error, hostAndPort(target.host, target.port)),
-    signal,
-  );
+    failed: (error) => tcpFailure(error, hostAndPort(target.host, target.port)),
+  };
 }
 
-async function askGrpc(
-  { action }: Extract<NetworkHandler, { kind: "grpc" }>,
+function grpcQuestion(
+  { action }: Extract<ProbeHandler, { kind: "grpc" }>,
   { spec, ip }: Asked,
   { prober, userAgent }: AskParts,
-  limitMs: number,
-  signal: AbortSignal,
-): Promise<ProbeOutcome> {
+): Question {
   const target = { host: ip, port: action.port };
-  return settled(
-    async () => grpcOutcome(await prober.grpc(target, { service: action.service ?? "", userAgent }, limitMs, signal)),
-    (error) => grpcFailure(error, hostAndPort(target.host, target.port), spec.timeoutSeconds),
-    signal,
-  );
-}
-
-/** What the port does not say of itself is a trouble of ours. */
-async function settled(
-  put: () => Promise<ProbeOutcome>,
-  failed: (error: ProbeError) => ProbeOutcome,
-  signal: AbortSignal,
-): Promise<ProbeOutcome> {
-  try {
-    return await put();
-  } catch (error) {
-    signal.throwIfAborted();
-    return error instanceof ProbeError ? failed(error) : notRun(errorText(error));
-  }
+  const health = { service: action.service ?? "", userAgent };
+  return {
+    kind: "network",
+    limitMs: spec.timeoutSeconds * 1000,
+    put: async (limitMs, signal) => grpcOutcome(await prober.grpc(target, health, limitMs, signal)),
+    failed: (error) => grpcFailure(error, hostAndPort(target.host, target.port), spec.timeoutSeconds),
+  };
 }
 
 /** A runtime that needs so much longer than the command may take has not run it: it gives no answer at all. */

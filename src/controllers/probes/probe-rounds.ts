@@ -7,7 +7,7 @@ import { DueQueue } from "../../concurrency/due-queue.ts";
 import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
 import type { ProbeMetrics } from "../../domain/metrics/probe-metrics.ts";
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
-import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
+import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { countResult, NO_RESULTS, type ResultRun } from "../../domain/probes/count.ts";
 import { type ProbeOutcome, probeName, resultOf, toldOf } from "../../domain/probes/outcome.ts";
 import { needsAddress, type ProbeKind, type ProbeSpec, probesOf } from "../../domain/probes/probe-spec.ts";
@@ -17,7 +17,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
-import { type AskParts, ask } from "./ask.ts";
+import { type AskParts, ask, type Question, questionOf } from "./ask.ts";
 
 /** A running container, as it is asked. */
 export interface AskedContainer {
@@ -51,6 +51,8 @@ interface ActiveProbe {
   readonly own: LinkedSignal;
   dueMs: number;
   run: ResultRun;
+  /** Its question, for as long as both are the same. */
+  made?: { readonly ip: string; readonly asked: AskedContainer; readonly question: Question };
 }
 
 interface Rounds {
@@ -140,7 +142,14 @@ export class ProbeRounds {
     const isSpread = isFound && rounds.sinceMs === startedMs;
     const dueMs = isSpread ? spreadDueMs(spec, times, rounds.phase) : firstDueMs(spec, times);
     const firstMs = isSpread ? dueMs - spec.periodMs : dueMs;
-    const probe = { of: rounds, spec, firstMs, dueMs, run: NO_RESULTS, own: linkSignals(rounds.life.signal) };
+    const probe: ActiveProbe = {
+      of: rounds,
+      spec,
+      firstMs,
+      dueMs,
+      run: NO_RESULTS,
+      own: linkSignals(rounds.life.signal),
+    };
     rounds.active.set(spec.kind, probe);
     this.#due.set(probe, dueMs);
   }
@@ -164,12 +173,9 @@ export class ProbeRounds {
     const { spec, of, own } = probe;
     const begunMs = clock.monotonicMs();
     try {
-      const { pod, container, id } = of.asked;
-      const ip = needsAddress(spec) ? await addressOf(pod) : "";
+      const ip = needsAddress(spec) ? await addressOf(of.asked.pod) : "";
       if (ip !== undefined) {
-        const described = describePod(podNameOfObject(pod));
-        const question = { spec, container, id, ip, described, life: of.life.signal };
-        const outcome = await ask(question, this.#parts, own.signal);
+        const outcome = await ask(this.#questionOf(probe, ip), this.#parts, own.signal);
         if (own.signal.aborted) return;
         this.#heard(probe, outcome, (clock.monotonicMs() - begunMs) / 1000);
       }
@@ -178,6 +184,16 @@ export class ProbeRounds {
       log.error("a probe failed in an unforeseen way", error, { container: of.asked.id, probe: spec.kind });
     }
     this.#setNext(probe);
+  }
+
+  #questionOf(probe: ActiveProbe, ip: string): Question {
+    const { spec, of, made } = probe;
+    const { asked } = of;
+    if (made?.ip === ip && made.asked === asked) return made.question;
+    const { id, pod, container } = asked;
+    const question = questionOf({ spec, id, pod, container, ip, life: of.life.signal }, this.#parts);
+    probe.made = { ip, asked, question };
+    return question;
   }
 
   #setNext(probe: ActiveProbe): void {

@@ -43,7 +43,7 @@ export const faultOf = ({ code = "" }: SystemError): ProbeFault => (OURS.has(cod
 export const textOf = ({ code = "", message }: SystemError): string => TEXTS[code] ?? message;
 
 /** Why there is no connection. */
-function dialError(thrown: unknown, { host, port }: ProbeTarget, url: string): ProbeError {
+export function dialError(thrown: unknown, { host, port }: ProbeTarget, url: string): ProbeError {
   const error = systemError(thrown);
   const detail =
     error.syscall === "getaddrinfo"
@@ -61,7 +61,7 @@ export function hangUp(socket: Socket): void {
 }
 
 /** Rejects with a `ProbeError`, or with the signal's reason. */
-export function dial(target: ProbeTarget, signal: AbortSignal, url = ""): Promise<Socket> {
+export function dial(target: ProbeTarget, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
     const socket = connect({ host: target.host, port: target.port });
     const onAbort = () => {
@@ -70,7 +70,7 @@ export function dial(target: ProbeTarget, signal: AbortSignal, url = ""): Promis
     };
     const onError = (error: Error) => {
       signal.removeEventListener("abort", onAbort);
-      reject(dialError(error, target, url));
+      reject(dialError(error, target, ""));
     };
     signal.addEventListener("abort", onAbort, { once: true });
     socket.on("error", onError);

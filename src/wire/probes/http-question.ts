@@ -1,35 +1,61 @@
 /** One GET on a connection of its own, written and read by hand: a node asks its applications hundreds of times a second. */
-import { isIP, type Socket } from "node:net";
+import { connect, isIP, type Socket } from "node:net";
 import { connect as connectSecurely, createSecureContext } from "node:tls";
 import { goQuote } from "../../base/go-text.ts";
 import { type HttpGet, urlOf } from "../../domain/probes/http-get.ts";
-import { type HttpAnswer, PLAIN_ANSWER, ProbeError, type ProbeStep } from "../../ports/prober.ts";
-import { dial, faultOf, hangUp, systemError, textOf } from "./dialing.ts";
+import { type HttpAnswer, PLAIN_ANSWER, ProbeError } from "../../ports/prober.ts";
+import { dialError, faultOf, hangUp, systemError, textOf } from "./dialing.ts";
 import { type AnswerHead, BadResponse, ResponseReader } from "./http-response.ts";
+import { type Limit, limited } from "./limited.ts";
 
 /** What OpenSSL says of an answer that is no TLS. */
 const NOT_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
 
-export interface Listener {
-  /** Told how far it has come. */
-  readonly onStep: (step: ProbeStep) => void;
-  /** How much of the body is wanted, now that its head is known. */
-  readonly bodyBytesMax: (head: AnswerHead) => number;
-}
-
-/** Rejects with a `ProbeError`, or with the signal's reason. */
-export async function ask(get: HttpGet, listener: Listener, signal: AbortSignal): Promise<AnswerHead & HttpAnswer> {
-  const request = requestText(get);
-  listener.onStep("connect");
-  const socket = await dial(get, signal, urlOf(get));
-  listener.onStep("answer");
-  const channel = get.scheme === "http" ? socket : secured(socket, get.host);
-  try {
-    return await answerOn(channel, request, get, listener, signal);
-  } finally {
-    hangUp(socket);
-    channel.destroy();
-  }
+/** `bodyBytesMax`: how much of the body is wanted, now that its head is known. Rejects with a `ProbeError`, or with the signal's reason. */
+export function ask(
+  get: HttpGet,
+  bodyBytesMax: (head: AnswerHead) => number,
+  limit: Limit,
+  signal: AbortSignal,
+): Promise<AnswerHead & HttpAnswer> {
+  return limited(limit, signal, ({ answer, fail }) => {
+    const request = requestText(get);
+    const reader = new ResponseReader(bodyBytesMax);
+    /** Asks the reader, which throws at what is no answer. */
+    const read = (whole: () => boolean) => {
+      try {
+        const isWhole = whole();
+        const { head, body } = reader;
+        if (isWhole && head !== undefined) answer({ status: head.status, location: head.location, body });
+      } catch (error) {
+        fail(error instanceof BadResponse ? refusal(error, get) : error);
+      }
+    };
+    const socket = connect({ host: get.host, port: get.port });
+    let channel: Socket | undefined;
+    const broken = (error: Error) => failure(error, get, reader.head);
+    socket.on("error", (error) => fail(channel === undefined ? dialError(error, get, urlOf(get)) : broken(error)));
+    socket.on("connect", () => {
+      channel = get.scheme === "http" ? socket : secured(socket, get.host);
+      if (channel !== socket) channel.on("error", (error) => fail(broken(error)));
+      channel.on("data", (chunk: Buffer) => read(() => reader.take(chunk)));
+      channel.on("end", () =>
+        read(() => {
+          reader.end();
+          return true;
+        }),
+      );
+      channel.write(request);
+    });
+    return {
+      step: () => (channel === undefined ? "connect" : reader.head === undefined ? "answer" : "body"),
+      url: () => urlOf(get),
+      close: () => {
+        hangUp(socket);
+        if (channel !== socket) channel?.destroy();
+      },
+    };
+  });
 }
 
 /** What would end a header, or the request, before its time. */
@@ -54,47 +80,6 @@ const ANY_CERTIFICATE = createSecureContext();
 function secured(socket: Socket, host: string): Socket {
   const name = isIP(host) === 0 ? { servername: host } : {};
   return connectSecurely({ socket, secureContext: ANY_CERTIFICATE, rejectUnauthorized: false, ...name });
-}
-
-function answerOn(
-  channel: Socket,
-  request: string,
-  get: HttpGet,
-  { onStep, bodyBytesMax }: Listener,
-  signal: AbortSignal,
-): Promise<AnswerHead & HttpAnswer> {
-  return new Promise((resolve, reject) => {
-    const reader = new ResponseReader((head) => {
-      onStep("body");
-      return bodyBytesMax(head);
-    });
-    const onAbort = () => reject(signal.reason);
-    const settle = (act: () => void) => {
-      signal.removeEventListener("abort", onAbort);
-      act();
-    };
-    /** Asks the reader, which throws at what is no answer. */
-    const read = (whole: () => boolean) => {
-      try {
-        const isWhole = whole();
-        const { head, body } = reader;
-        if (isWhole && head !== undefined) settle(() => resolve({ ...head, body }));
-      } catch (error) {
-        settle(() => reject(error instanceof BadResponse ? refusal(error, get) : error));
-      }
-    };
-    signal.addEventListener("abort", onAbort, { once: true });
-    channel.on("data", (chunk: Buffer) => read(() => reader.take(chunk)));
-    channel.on("end", () =>
-      read(() => {
-        reader.end();
-        return true;
-      }),
-    );
-    channel.on("error", (error) => settle(() => reject(failure(error, get, reader.head))));
-    channel.write(request);
-    if (signal.aborted) onAbort();
-  });
 }
 
 const refusal = ({ isBody, message }: BadResponse, get: HttpGet): ProbeError =>

@@ -1,7 +1,8 @@
 /** The Prober port on Node's sockets. */
+import { connect } from "node:net";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { type HttpGet, urlOf } from "../../domain/probes/http-get.ts";
+import type { HttpGet } from "../../domain/probes/http-get.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { redirectOf } from "../../ports/http-redirect.ts";
 import {
@@ -12,74 +13,63 @@ import {
   type ProbeStep,
   type ProbeTarget,
 } from "../../ports/prober.ts";
-import { dial, hangUp } from "./dialing.ts";
+import { dial, dialError, hangUp } from "./dialing.ts";
 import { check, closeSession, openSession } from "./grpc-question.ts";
 import { ask } from "./http-question.ts";
 import type { AnswerHead } from "./http-response.ts";
+import { type Limit, limited } from "./limited.ts";
 
 /** As gRPC waits between two tries to connect. */
 const RECONNECT_MS = 1_000;
 const RECONNECT_GROWTH = 1.6;
 
-/** How far a question has come, for whoever finds it late. */
-interface Progress {
-  step: ProbeStep;
-  url: string;
-}
-
 export function createProber(clock: Clock): Prober {
-  /** A deadline becomes the error of the port. */
-  const within = async <T>(
-    limitMs: number,
-    signal: AbortSignal,
-    run: (limited: AbortSignal, progress: Progress) => Promise<T>,
-  ): Promise<T> => {
-    const progress: Progress = { step: "connect", url: "" };
-    try {
-      return await withDeadline(clock, limitMs, signal, (limited) => run(limited, progress));
-    } catch (error) {
-      if (!(error instanceof DeadlineError) || signal.aborted) throw error;
-      throw new ProbeError(progress.step, "late", `no answer within ${limitMs} ms`, progress.url);
-    }
-  };
   return {
-    http: (get, { limitMs, bodyBytesMax }, signal) =>
-      within(limitMs, signal, (limited, progress) => follow(get, bodyBytesMax, limited, progress)),
-    tcp: (target, limitMs, signal) =>
-      within(limitMs, signal, async (limited) => {
-        hangUp(await dial(target, limited));
-      }),
-    grpc: (target, asked, limitMs, signal) =>
-      within(limitMs, signal, (limited, progress) => askHealth(clock, target, asked, limited, progress)),
+    http: (get, { limitMs, bodyBytesMax }, signal) => follow(get, bodyBytesMax, { clock, limitMs }, signal),
+    tcp: (target, limitMs, signal) => connection(target, { clock, limitMs }, signal),
+    grpc: async (target, asked, limitMs, signal) => {
+      const progress: Progress = { step: "connect" };
+      try {
+        return await withDeadline(clock, limitMs, signal, (until) => askHealth(clock, target, asked, until, progress));
+      } catch (error) {
+        if (!(error instanceof DeadlineError) || signal.aborted) throw error;
+        throw new ProbeError(progress.step, "late", `no answer within ${limitMs} ms`);
+      }
+    },
   };
 }
 
 async function follow(
   first: HttpGet,
   bodyBytesMax: number,
+  { clock, limitMs }: Limit,
   signal: AbortSignal,
-  progress: Progress,
 ): Promise<HttpAnswer> {
-  let get = first;
+  const untilMs = clock.monotonicMs() + limitMs;
+  let [get, leftMs] = [first, limitMs];
   for (let questions = 1; ; questions += 1) {
-    progress.url = urlOf(get);
-    const asked = get;
-    const redirect = (head: AnswerHead) => redirectOf(first, asked, head, questions);
-    const { body, ...head } = await ask(
-      asked,
-      {
-        onStep: (step) => {
-          progress.step = step;
-        },
-        bodyBytesMax: (known) => (redirect(known).kind === "none" ? bodyBytesMax : 0),
-      },
-      signal,
-    );
-    const next = redirect(head);
-    if (next.kind === "none") return { status: head.status, body };
+    const redirect = (head: AnswerHead) => redirectOf(first, get, head, questions);
+    const wanted = (head: AnswerHead) => (redirect(head).kind === "none" ? bodyBytesMax : 0);
+    const answer = await ask(get, wanted, { clock, limitMs: leftMs }, signal);
+    const next = redirect(answer);
+    if (next.kind === "none") return { status: answer.status, body: answer.body };
     if (next.kind === "refused") throw new ProbeError("answer", "theirs", next.detail, next.url);
-    get = next.get;
+    [get, leftMs] = [next.get, untilMs - clock.monotonicMs()];
   }
+}
+
+/** Somebody takes it. */
+const connection = (target: ProbeTarget, limit: Limit, signal: AbortSignal): Promise<void> =>
+  limited(limit, signal, ({ answer, fail }) => {
+    const socket = connect({ host: target.host, port: target.port });
+    socket.on("error", (error) => fail(dialError(error, target, "")));
+    socket.on("connect", () => answer());
+    return { step: () => "connect", url: () => "", close: () => hangUp(socket) };
+  });
+
+/** How far a question over gRPC has come, for whoever finds it late. */
+interface Progress {
+  step: ProbeStep;
 }
 
 async function askHealth(
