@@ -157,9 +157,12 @@ void suite("rotation of container logs", () => {
       assert.ok(step === "before" || parts.length > before, "what was rotated is there");
       await agent().restart();
       await waitUntil("the log", 30_000, async () => (await readdir(folder)).includes("0.log"), 20);
-      const last = async () => Number((await cluster.kubectl("logs", "dying", "--tail=1")).split(" ")[0]);
-      const [seen] = [await last()];
-      await waitUntil("lines that can be read", 30_000, async () => (await last()) > seen, 200);
+      // An agent that has only just started may not serve yet.
+      const last = async () =>
+        Number((await cluster.kubectl("logs", "dying", "--tail=1").catch(() => "0")).split(" ")[0]);
+      let seen = 0;
+      await waitUntil("a line that can be read", 30_000, async () => (seen = await last()) > 0, 200);
+      await waitUntil("one that came after it", 30_000, async () => (await last()) > seen, 200);
       await waitUntil("the next rotation", 60_000, async () => (await rotationsOf(folder)) > before + 1, 100);
     }
     figure("deaths between two steps of a rotation", DEATHS, "");

@@ -28,10 +28,14 @@ export function neutralStatus(pod: Pod): object {
   return JSON.parse(neutralText(JSON.stringify(sorted(status)), pod)) as object;
 }
 
+/** Of an end that takes longer than its grace we alone tell (`stuck-ends` is about it); on a busy machine any may. */
+export const toldByBoth = (events: readonly Event[]): readonly Event[] =>
+  events.filter(({ reason }) => reason !== "TerminationBlocked");
+
 /** How often each thing was said, whoever aggregated it how. */
 export function neutralEvents(events: readonly Event[], pod: Pod): ReadonlyMap<string, number> {
   const told = new Map<string, number>();
-  for (const { type, reason, message, count, involvedObject } of events) {
+  for (const { type, reason, message, count, involvedObject } of toldByBoth(events)) {
     const text = neutralText(`${type} ${reason} ${involvedObject.fieldPath ?? "-"} ${message}`, pod);
     told.set(text, (told.get(text) ?? 0) + (count ?? 1));
   }

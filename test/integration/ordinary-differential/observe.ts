@@ -4,6 +4,7 @@ import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import type { Side } from "../../support/both-agents.ts";
 import { podOn } from "../../support/cluster-pods.ts";
+import { toldByBoth } from "../../support/normal-form.ts";
 import { type Case, isTriedAgain, podName, type World } from "./case.ts";
 import { logText, parseViews, viewsEnded } from "./container-view.ts";
 import { unlikeLooks } from "./differences.ts";
@@ -32,7 +33,7 @@ export type Seen =
 export type Both = Readonly<Record<Side, Seen>>;
 
 const LIMIT_MS = 100_000;
-const LIVE_LIMIT_MS = 120_000;
+const LIVE_LIMIT_MS = 240_000;
 const ALIKE_LIMIT_MS = 20_000;
 const GONE_LIMIT_MS = 120_000;
 
@@ -178,7 +179,7 @@ function look(world: World, one: Case, side: Side, moments: Attempt<Moments>): P
     const neutrally = (value: unknown) => neutral(value, names);
     const node = world.node(side);
     const events: Record<string, number> = {};
-    for (const { type, reason, message, count, involvedObject } of await world.pods.eventsOf(name)) {
+    for (const { type, reason, message, count, involvedObject } of toldByBoth(await world.pods.eventsOf(name))) {
       const text = neutralText(`${type} ${reason} ${involvedObject.fieldPath ?? "-"} ${message}`, names);
       events[text] = (events[text] ?? 0) + (isTriedAgain(one) ? 0 : (count ?? 1));
     }
