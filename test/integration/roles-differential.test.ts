@@ -65,7 +65,9 @@ void suite("pods with roles, under both agents", () => {
   );
 
   for (const [name, { rows, until }] of Object.entries(CASES)) {
-    test(`${rows.map((row) => `[${row}]`).join("")} ${name}: the same is published, told and asked of the runtime`, async () => {
+    // A title names three at most; `differential-rows.ts` has them all.
+    const named = rows.slice(0, 3).map((row) => `[${row}]`);
+    test(`${named.join("")} ${name}: the same is published, told and asked of the runtime`, async () => {
       const [go, ours] = [of(name, "go"), of(name, "deckhand")];
       assert.deepEqual(neutralStatus(ours.pod), neutralStatus(go.pod), until.what);
       if (go.last !== undefined && ours.last !== undefined) {
