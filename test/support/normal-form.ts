@@ -19,18 +19,21 @@ export function neutralText(text: string, pod: Pod): string {
     .replace(ADDRESS, "<address>");
 }
 
+/** Of an end that takes longer than its grace we alone tell (`stuck-ends` is about it); on a busy machine any may. */
+const BLOCKED = "TerminationBlocked";
+
+export const toldByBoth = (events: readonly Event[]): readonly Event[] =>
+  events.filter(({ reason }) => reason !== BLOCKED);
+
 /**
  * The status with its lists in the order they have, without what the pod as a whole has: the Go kubelet tells that one look later, so it is compared
  * where pods have come to rest.
  */
 export function neutralStatus(pod: Pod): object {
-  const { resources: _, ...status } = pod.status ?? {};
-  return JSON.parse(neutralText(JSON.stringify(sorted(status)), pod)) as object;
+  const { resources: _, conditions, ...status } = pod.status ?? {};
+  const told = conditions?.filter(({ type }) => type !== BLOCKED);
+  return JSON.parse(neutralText(JSON.stringify(sorted({ ...status, conditions: told })), pod)) as object;
 }
-
-/** Of an end that takes longer than its grace we alone tell (`stuck-ends` is about it); on a busy machine any may. */
-export const toldByBoth = (events: readonly Event[]): readonly Event[] =>
-  events.filter(({ reason }) => reason !== "TerminationBlocked");
 
 /** How often each thing was said, whoever aggregated it how. */
 export function neutralEvents(events: readonly Event[], pod: Pod): ReadonlyMap<string, number> {
