@@ -15,7 +15,7 @@ interface DiskUser {
   /** A folder of the guest's own on the host. */
   readonly folder: string;
   /** Rejects when the script fails. */
-  must(script: string): Promise<string>;
+  readonly must: (script: string) => Promise<string>;
 }
 
 const LIMIT_MS = 10 * 60_000;

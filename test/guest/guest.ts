@@ -15,7 +15,7 @@ import { consoleFile, sockets } from "./pieces/qemu.ts";
 import { Qmp } from "./pieces/qmp.ts";
 import { endGuest, type GuestRecord, guestFolder } from "./records.ts";
 
-const BOOT_MS = 180_000;
+const BOOT_MS = 5 * 60_000;
 /** Emulated, and on a busy host. */
 const MUST_MS = 5 * 60_000;
 const CONSOLE_CHARS = 2_000;

@@ -100,11 +100,15 @@ async function makeRoot(root: string, debian: GuestDebian, parts: Parts): Promis
     await mkdir(join(root, folder), { recursive: true });
     for (const program of programs) await copyFile(parts.path(program), join(root, folder, program));
   }
-  await command("go", ["build", "-trimpath", "-ldflags", "-s -w", "-o", join(root, "usr/local/bin/deckhand-runner"), "."], {
-    cwd: RUNNER,
-    env: { CGO_ENABLED: "0", GOFLAGS: "-buildvcs=false -mod=readonly", GOTOOLCHAIN: "local" },
-    limitMs: LIMIT_MS,
-  });
+  await command(
+    "go",
+    ["build", "-trimpath", "-ldflags", "-s -w", "-o", join(root, "usr/local/bin/deckhand-runner"), "."],
+    {
+      cwd: RUNNER,
+      env: { CGO_ENABLED: "0", GOFLAGS: "-buildvcs=false -mod=readonly", GOTOOLCHAIN: "local" },
+      limitMs: LIMIT_MS,
+    },
+  );
   const units = join(root, "etc/systemd/system");
   for (const [target, names] of Object.entries(ENABLED)) {
     await mkdir(join(units, `${target}.wants`), { recursive: true });

@@ -13,7 +13,7 @@ export interface Reach {
 export interface NetworkUser {
   readonly qmp: Qmp;
   /** Rejects when the script fails. */
-  must(script: string): Promise<string>;
+  readonly must: (script: string) => Promise<string>;
 }
 
 /** Of the guest, on its card to the host. */
@@ -39,7 +39,7 @@ export async function plugSwitchCard(user: NetworkUser, to: EthernetSwitch, addr
 
 /** The steps are kept in the guest, for when it boots anew. */
 async function plugCard({ qmp, must }: NetworkUser, id: string, steps: readonly string[]): Promise<void> {
-  const mac = ["52", "54", "00", ...randomBytes(3).toString("hex").match(/../g) ?? []].join(":");
+  const mac = ["52", "54", "00", ...(randomBytes(3).toString("hex").match(/../g) ?? [])].join(":");
   await qmp.execute("device_add", { driver: "virtio-net-pci", id: `${id}-device`, netdev: id, mac });
   const script = [
     `until card=$(grep -lsx ${mac} /sys/class/net/*/address); do sleep 0.05; done`,
@@ -47,7 +47,9 @@ async function plugCard({ qmp, must }: NetworkUser, id: string, steps: readonly 
     ...steps,
   ];
   const file = `/etc/deckhand-network/${id}`;
-  await must(`mkdir -p ${file.slice(0, file.lastIndexOf("/"))}\ncat > ${file} <<'END'\n${script.join("\n")}\nEND\nsh -e ${file}`);
+  await must(
+    `mkdir -p ${file.slice(0, file.lastIndexOf("/"))}\ncat > ${file} <<'END'\n${script.join("\n")}\nEND\nsh -e ${file}`,
+  );
 }
 
 /** A port of the host's loopback that leads to the guest's; the host card must be plugged in. */

@@ -77,10 +77,12 @@ export async function readRecord(name: string): Promise<GuestRecord | undefined>
 
 export async function listGuests(): Promise<readonly { readonly name: string; readonly state: GuestState }[]> {
   return lock(async () => {
-    const names = (await readdir(guestsRoot()).catch(() => [])).toSorted();
+    const names = (await guestNames()).toSorted();
     return Promise.all(names.map(async (name) => ({ name, state: await stateOf(name) })));
   });
 }
+
+const guestNames = () => readdir(guestsRoot()).catch(() => [] as string[]);
 
 async function stateOf(name: string): Promise<GuestState> {
   const record = await readRecord(name);
@@ -99,7 +101,7 @@ export const endAbandoned = (): Promise<readonly string[]> => lock(endAbandonedN
 
 async function endAbandonedNow(): Promise<readonly string[]> {
   const ended: string[] = [];
-  for (const name of await readdir(guestsRoot()).catch(() => [])) {
+  for (const name of await guestNames()) {
     if ((await stateOf(name)) !== "abandoned") continue;
     await endNow(name);
     ended.push(name);

@@ -32,7 +32,9 @@ export async function guestSnapshot(report: (line: string) => void = () => {}): 
   const parts = await buildParts(report);
   const { archives } = await buildImages(parts);
   const image = await buildImage(parts, report);
-  const hash = createHash("sha256").update(image.key).update(await command(QEMU, ["--version"]));
+  const hash = createHash("sha256")
+    .update(image.key)
+    .update(await command(QEMU, ["--version"]));
   // An archive's folder is named by what is in it.
   for (const file of archives) hash.update(file);
   for (const file of SOURCES) hash.update(await readFile(file));

@@ -40,13 +40,18 @@ interface Call {
   readonly reject: (trouble: Error) => void;
 }
 
+interface BootWaiter {
+  readonly isIt: (bootId: string) => boolean;
+  readonly settle: (trouble?: Error) => void;
+}
+
 const PIECE_BYTES = 16 * 1024;
 const RUN_MS = 60_000;
 
 export class Commands {
   readonly #session = randomBytes(8).toString("hex");
   readonly #calls = new Map<string, Call>();
-  readonly #boots: { readonly isIt: (bootId: string) => boolean; readonly settle: (trouble?: Error) => void }[] = [];
+  readonly #boots = new Set<BootWaiter>();
   #lines: Lines | undefined;
   #ended: Error | undefined;
   #bootId: string | undefined;
@@ -152,11 +157,11 @@ export class Commands {
   #takeReady({ session, bootId }: Extract<Said, { kind: "ready" }>): void {
     if (session !== this.#session) {
       // A runner that has just begun knows nothing of earlier calls, nor what time it is.
-      for (const call of [...this.#calls.values()]) call.reject(new Error("the guest's runner began anew"));
+      for (const call of this.#calls.values()) call.reject(new Error("the guest's runner began anew"));
       return this.#greet();
     }
     this.#bootId = bootId;
-    for (const waiter of [...this.#boots]) if (waiter.isIt(bootId)) waiter.settle();
+    for (const waiter of this.#boots) if (waiter.isIt(bootId)) waiter.settle();
   }
 
   #boot(what: string, limitMs: number, isIt: (bootId: string) => boolean): Promise<string> {
@@ -164,27 +169,24 @@ export class Commands {
     if (known !== undefined && isIt(known)) return Promise.resolve(known);
     if (this.#ended !== undefined) return Promise.reject(this.#ended);
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(
-        () => waiter.settle(new Error(`waited ${limitMs} ms in vain for ${what}`)),
-        limitMs,
-      );
-      const waiter = {
+      const timer = setTimeout(() => waiter.settle(new Error(`waited ${limitMs} ms in vain for ${what}`)), limitMs);
+      const waiter: BootWaiter = {
         isIt,
         settle: (trouble?: Error) => {
           clearTimeout(timer);
-          this.#boots.splice(this.#boots.indexOf(waiter), 1);
+          this.#boots.delete(waiter);
           if (trouble === undefined) resolve(this.#bootId ?? "");
           else reject(trouble);
         },
       };
-      this.#boots.push(waiter);
+      this.#boots.add(waiter);
     });
   }
 
   #end(trouble: Error): void {
     this.#ended = new Error("the guest has ended", { cause: trouble });
-    for (const call of [...this.#calls.values()]) call.reject(this.#ended);
-    for (const waiter of [...this.#boots]) waiter.settle(this.#ended);
+    for (const call of this.#calls.values()) call.reject(this.#ended);
+    for (const waiter of this.#boots) waiter.settle(this.#ended);
   }
 }
 

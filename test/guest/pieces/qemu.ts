@@ -44,27 +44,37 @@ export const QEMU = "qemu-system-x86_64";
 
 export function qemuCommand({ kernel, initrd, disk, folder, mayReboot, resumeFrom }: Machine): readonly string[] {
   const { monitor, commands, shell } = sockets(folder);
-  const socket = (id: string, path: string) => ["-chardev", `socket,id=${id},path=${escaped(path)},server=on,wait=off`];
-  return [
-    QEMU,
-    ...["-M", "pc", "-accel", "tcg,thread=multi,tb-size=512", "-cpu", "Nehalem-v1", "-smp", "2", "-m", "4096"],
-    ...["-nodefaults", "-no-user-config", "-display", "none", "-nic", "none"],
-    ...(mayReboot ? [] : ["-no-reboot"]),
-    ...["-kernel", kernel, "-initrd", initrd, "-append", KERNEL_OPTIONS.join(" ")],
+  const socket = (id: string, path: string) => `socket,id=${id},path=${escaped(path)},server=on,wait=off`;
+  const options: readonly (readonly [name: string, value?: string])[] = [
+    ["-M", "pc"],
+    ["-accel", "tcg,thread=multi,tb-size=512"],
+    ["-cpu", "Nehalem-v1"],
+    ["-smp", "2"],
+    ["-m", "4096"],
+    ["-nodefaults"],
+    ["-no-user-config"],
+    ["-display", "none"],
+    ["-nic", "none"],
+    ["-kernel", kernel],
+    ["-initrd", initrd],
+    ["-append", KERNEL_OPTIONS.join(" ")],
     // Nothing of it has to outlive this machine's page cache.
-    ...["-drive", `if=none,id=root,format=qcow2,cache=unsafe,file=${escaped(disk)}`],
-    ...["-device", "virtio-blk-pci,drive=root"],
-    ...["-device", "virtio-rng-pci"],
-    ...["-chardev", `file,id=console,path=${escaped(consoleFile(folder))}`, "-serial", "chardev:console"],
-    ...["-device", "virtio-serial-pci"],
-    ...socket("shell", shell),
-    ...["-device", "virtconsole,chardev=shell"],
-    ...socket("commands", commands),
-    ...["-device", "virtserialport,chardev=commands,name=deckhand.commands"],
-    ...socket("monitor", monitor),
-    ...["-mon", "chardev=monitor,mode=control"],
-    ...(resumeFrom === undefined ? [] : ["-incoming", `exec:cat ${quoted(resumeFrom)}`]),
+    ["-drive", `if=none,id=root,format=qcow2,cache=unsafe,file=${escaped(disk)}`],
+    ["-device", "virtio-blk-pci,drive=root"],
+    ["-device", "virtio-rng-pci"],
+    ["-chardev", `file,id=console,path=${escaped(consoleFile(folder))}`],
+    ["-serial", "chardev:console"],
+    ["-device", "virtio-serial-pci"],
+    ["-chardev", socket("shell", shell)],
+    ["-device", "virtconsole,chardev=shell"],
+    ["-chardev", socket("commands", commands)],
+    ["-device", "virtserialport,chardev=commands,name=deckhand.commands"],
+    ["-chardev", socket("monitor", monitor)],
+    ["-mon", "chardev=monitor,mode=control"],
+    ...(mayReboot ? [] : [["-no-reboot"] as const]),
+    ...(resumeFrom === undefined ? [] : [["-incoming", `exec:cat ${quoted(resumeFrom)}`] as const]),
   ];
+  return [QEMU, ...options.flat()];
 }
 
 /** A comma ends a value of qemu's. */
