@@ -15,6 +15,7 @@ const KERNEL = "linux-image-cloud-amd64";
 const PACKAGES = [
   "ca-certificates",
   "conntrack",
+  "curl",
   "dbus",
   "e2fsprogs",
   "ethtool",
@@ -119,6 +120,8 @@ async function makeRoot(scratch: string): Promise<void> {
     `--setup-hook=printf '${REFUSED}' > "$1/${PREFERENCES}"`,
     `--customize-hook=rm -rf ${clean}; mkdir "$1/var/log"`,
     `--customize-hook=cp -r "${kernel}/lib/modules" "$1/usr/lib/"`,
+    // kubeadm reads there what the kernel can do.
+    `--customize-hook=cp "${kernel}/boot/"config-* "$1/boot/"`,
     RELEASE,
     root,
     ...(await sourceLines("deb", RELEASE)),

@@ -40,8 +40,8 @@ export async function putFiles(user: DiskUser, payloads: Payloads): Promise<void
     }
     await makeFileSystem(staged, file);
     await withDisk(user, { id, file, readOnly: true }, async (device) => {
-      await user.must(`mkdir /run/${id}\nmount -o ro ${device} /run/${id}\n${steps.join("\n")}`);
-      await user.must(`umount /run/${id}\nrmdir /run/${id}`);
+      const begin = `mkdir /run/${id}\nmount -o ro ${device} /run/${id}\ntrap 'umount /run/${id} && rmdir /run/${id}' EXIT`;
+      await user.must(`${begin}\n${steps.join("\n")}`);
     });
   } finally {
     await Promise.all([staged, file].map((path) => rm(path, { recursive: true, force: true })));

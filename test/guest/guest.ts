@@ -8,7 +8,7 @@ import type { CommandResult } from "../cluster/command.ts";
 import { isAlive } from "../cluster/processes.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { getFiles, type Payloads, putFiles } from "./disks.ts";
-import { forwardPort, plugHostCard, plugSwitchCard, type Reach } from "./network.ts";
+import { forwardPort, hasHostCard, plugHostCard, plugSwitchCard, type Reach } from "./network.ts";
 import { Commands, type RunOptions } from "./pieces/commands.ts";
 import type { EthernetSwitch } from "./pieces/ethernet-switch.ts";
 import { consoleFile, sockets } from "./pieces/qemu.ts";
@@ -26,7 +26,6 @@ export class Guest {
   readonly #record: GuestRecord;
   readonly #qmp: Qmp;
   readonly #commands: Commands;
-  #hasHostCard = false;
 
   private constructor(record: GuestRecord, qmp: Qmp, commands: Commands) {
     this.name = record.name;
@@ -84,14 +83,13 @@ export class Guest {
 
   /** Plugs in the card to the host; to be called once, before `hostPort`, by those who have something to reach. */
   async reach(...reaches: readonly Reach[]): Promise<void> {
-    if (this.#hasHostCard) throw new Error(`${this.name} has its card to the host already`);
-    this.#hasHostCard = true;
+    if (await hasHostCard(this.#qmp)) throw new Error(`${this.name} has its card to the host already`);
     await plugHostCard(this.#machine(), reaches);
   }
 
   /** A port of the host's loopback that leads to this one of the guest's. */
   async hostPort(guestPort: number): Promise<number> {
-    if (!this.#hasHostCard) await this.reach();
+    if (!(await hasHostCard(this.#qmp))) await this.reach();
     return forwardPort(this.#qmp, guestPort);
   }
 

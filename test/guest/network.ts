@@ -17,7 +17,7 @@ export interface NetworkUser {
 }
 
 /** Of the guest, on its card to the host. */
-export const GUEST_ADDRESS = "10.0.2.15";
+const GUEST_ADDRESS = "10.0.2.15";
 const HOST_CARD = "host";
 const FREE_PORT_TRIES = 5;
 
@@ -28,6 +28,10 @@ export async function plugHostCard(user: NetworkUser, reaches: readonly Reach[])
   }));
   await user.qmp.execute("netdev_add", { type: "user", id: HOST_CARD, restrict: true, ipv6: false, guestfwd });
   await plugCard(user, HOST_CARD, [`ip address replace ${GUEST_ADDRESS}/24 dev $card`, "ip link set $card up"]);
+}
+
+export async function hasHostCard(qmp: Qmp): Promise<boolean> {
+  return (await qmp.human("info network")).includes(`${HOST_CARD}: index=`);
 }
 
 /** The card is `address` there, with the length of the network's prefix. */

@@ -3,7 +3,7 @@
  * disk. To go on from there takes a second or two, a boot half a minute. Made anew whenever anything it is made of changes.
  */
 import { createHash } from "node:crypto";
-import { readFile, rename } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { cached } from "../cluster/cache.ts";
 import { command } from "../cluster/command.ts";
@@ -89,7 +89,7 @@ async function keep(guest: Guest, folder: string): Promise<void> {
   await guest.monitor("quit");
   // Only then is all of its disk in the file.
   await guest.ended();
-  await rename(join(guest.folder, "disk.qcow2"), join(folder, "disk.qcow2"));
+  await command("mv", [join(guest.folder, "disk.qcow2"), folder], { limitMs: KEEP_MS });
 }
 
 interface MigrationStatus {

@@ -45,7 +45,7 @@ export const QEMU = "qemu-system-x86_64";
 export function qemuCommand({ kernel, initrd, disk, folder, mayReboot, resumeFrom }: Machine): readonly string[] {
   const { monitor, commands, shell } = sockets(folder);
   const socket = (id: string, path: string) => `socket,id=${id},path=${escaped(path)},server=on,wait=off`;
-  const options: readonly (readonly [name: string, value?: string])[] = [
+  const options: readonly (readonly string[])[] = [
     ["-M", "pc"],
     ["-accel", "tcg,thread=multi,tb-size=512"],
     ["-cpu", "Nehalem-v1"],
@@ -71,8 +71,8 @@ export function qemuCommand({ kernel, initrd, disk, folder, mayReboot, resumeFro
     ["-device", "virtserialport,chardev=commands,name=deckhand.commands"],
     ["-chardev", socket("monitor", monitor)],
     ["-mon", "chardev=monitor,mode=control"],
-    ...(mayReboot ? [] : [["-no-reboot"] as const]),
-    ...(resumeFrom === undefined ? [] : [["-incoming", `exec:cat ${quoted(resumeFrom)}`] as const]),
+    ...(mayReboot ? [] : [["-no-reboot"]]),
+    ...(resumeFrom === undefined ? [] : [["-incoming", `exec:cat ${quoted(resumeFrom)}`]]),
   ];
   return [QEMU, ...options.flat()];
 }
