@@ -54,7 +54,7 @@ describe("what a guest leaves", () => {
     const module = join(import.meta.dirname, "guests.ts");
     const script = `const { resumeGuest } = await import(${JSON.stringify(module)});
       await resumeGuest({ name: "orphan" }); console.log("up"); setInterval(() => {}, 1000);`;
-    const maker = spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
+    const maker = spawn(process.execPath, ["--input-type=module", "-e", script], {
       stdio: ["ignore", "pipe", "inherit"],
     });
     await once(maker.stdout, "data");
