@@ -57,7 +57,8 @@ export async function getFiles(user: DiskUser, paths: readonly string[], into: s
     await truncate(file, RESULT_BYTES);
     await withDisk(user, { id, file, readOnly: false }, async (device) => {
       const names = paths.map((path) => quoted(`.${path}`)).join(" ");
-      await user.must(`tar -cf ${device} -C / ${names}\nblockdev --flushbufs ${device}`);
+      // Whole blocks past the guest's cache: half the work, and nothing is left to be written when the disk is pulled out.
+      await user.must(`tar -b 2048 -c -C / ${names} | dd of=${device} bs=1M iflag=fullblock oflag=direct status=none`);
     });
     await mkdir(into, { recursive: true });
     await command("tar", ["-xpf", file, "--numeric-owner", "-C", into], { limitMs: LIMIT_MS });
