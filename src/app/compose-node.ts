@@ -71,6 +71,7 @@ function resourcesOf({ ports, options, cells, events }: Wiring): ResourcesContro
     enforce: options.cgroups.enforced as ReadonlySet<Enforcement>,
     systemReservedCgroup: options.reserved.systemCgroup,
     kubeReservedCgroup: options.reserved.kubeCgroup,
+    handsOutCpus: options.managers.cpuManagerPolicy !== "none",
   };
   return new ResourcesController({ ...ports, ...cells, events, log: ports.logOf("resources"), settings });
 }

@@ -2,6 +2,7 @@
 
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { parseCpuSet } from "../../base/cpu-set.ts";
 import { DurationError } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
 import { goQuote } from "../../base/go-text.ts";
@@ -24,7 +25,6 @@ import type {
   Reservation,
   ReservedSettings,
 } from "./compiled-options.ts";
-import { parseCpuSet } from "./cpu-set.ts";
 import type { EffectiveConfiguration } from "./effective-configuration.ts";
 import { parseSoftThresholds, parseThresholds, requireReclaims, ThresholdFault } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";

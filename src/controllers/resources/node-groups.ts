@@ -23,8 +23,8 @@ export interface NodeGroupSettings {
   /** Paths from the root of all groups. */
   readonly systemReservedCgroup: string;
   readonly kubeReservedCgroup: string;
-  /** Such as "0-3": set where no CPUs are handed out one by one. */
-  readonly onlineCpus?: string;
+  /** CPUs are given to containers one by one, and whoever does it says which are left for all. */
+  readonly handsOutCpus: boolean;
 }
 
 export const hugepageSizesOf = ({ hugepages }: MachineFacts): readonly string[] =>
@@ -38,9 +38,13 @@ export const allPods = (facts: MachineFacts, settings: NodeGroupSettings): reado
     pidsMax: BigInt(facts.pidsMax),
     reservations: settings.reservations,
     enforcePods: settings.enforce.has("pods"),
-    ...(settings.onlineCpus !== undefined && { onlineCpus: settings.onlineCpus }),
+    ...allCpus(facts, settings),
   }),
 ];
+
+/** Said even though it is no limit: systemd takes the controller away from whom it does not know to use it. */
+const allCpus = ({ onlineCpus }: MachineFacts, { handsOutCpus }: NodeGroupSettings) =>
+  handsOutCpus ? {} : { onlineCpus };
 
 export interface ReservedGroup {
   readonly path: string;
@@ -51,15 +55,18 @@ export interface ReservedGroup {
 }
 
 /** In the order upstream goes through them. */
-export function reservedGroups(settings: NodeGroupSettings): readonly ReservedGroup[] {
+export function reservedGroups(facts: MachineFacts, settings: NodeGroupSettings): readonly ReservedGroup[] {
   const { enforce, reservations } = settings;
+  const machine = { hugepageSizes: hugepageSizesOf(facts), ...allCpus(facts, settings) };
   const of = (subject: "system" | "kube", compressible: boolean): readonly ReservedGroup[] => {
     if (!enforce.has(compressible ? `${subject}-reserved-compressible` : `${subject}-reserved`)) return [];
     const isSystem = subject === "system";
     return [
       {
         path: isSystem ? settings.systemReservedCgroup : settings.kubeReservedCgroup,
-        values: reservedValues(isSystem ? reservations.systemReserved : reservations.kubeReserved, { compressible }),
+        values: reservedValues(isSystem ? reservations.systemReserved : reservations.kubeReserved, machine, {
+          compressible,
+        }),
         title: `${isSystem ? "System" : "Kube"} Reserved${compressible ? " Compressible" : ""}`,
         subject,
       },

@@ -13,7 +13,7 @@ import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
-import { parseCgroupPath } from "../../domain/resources/cgroup-name.ts";
+import { cgroupNameOf } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import { qosTierValues } from "../../domain/resources/qos-tiers.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
@@ -94,9 +94,11 @@ export class ResourcesController {
 
   async #holdAll(cgroups: NodeCgroups): Promise<void> {
     const { machine, settings, log } = this.#options;
+    let reserved: readonly ReservedGroup[] = [];
     try {
       const facts = await machine.facts();
       this.#hugepageSizes = hugepageSizesOf(facts);
+      reserved = reservedGroups(facts, settings);
       const [name, values] = allPods(facts, settings);
       await this.#enforce(
         "pods",
@@ -110,7 +112,7 @@ export class ResourcesController {
       log.error("Cannot tell what the machine has; its limits stay as they are", error);
     }
     await this.#holdTiers(cgroups.pods, { always: true });
-    for (const group of reservedGroups(settings)) await this.#holdReserved(cgroups.machine, group);
+    for (const group of reserved) await this.#holdReserved(cgroups.machine, group);
   }
 
   async #holdTiers(cgroups: Cgroups, { always }: { readonly always: boolean }): Promise<void> {
@@ -132,7 +134,7 @@ export class ResourcesController {
   }
 
   async #holdReserved(cgroups: Cgroups, { path, values, title, subject }: ReservedGroup): Promise<void> {
-    const name = parseCgroupPath(path);
+    const name = cgroupNameOf(path, cgroups.driver);
     await this.#enforce(
       title,
       `Updated limits on ${subject} reserved cgroup ${path}`,

@@ -11,6 +11,7 @@ import {
 } from "../../base/quantity.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { sharesOf } from "./cpu-units.ts";
+import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
 import { HUGEPAGES_PREFIX, type ResourceList } from "./resource-list.ts";
 
 export interface Reservations {
@@ -92,9 +93,13 @@ export function kubepodsValues(inputs: NodeCgroupInputs): CgroupValues {
   };
 }
 
-/** The limits of a group for the system's or Kubernetes' own daemons; `compressible` leaves out what cannot be taken back. */
+/**
+ * The limits of a group for the system's or Kubernetes' own daemons; `compressible` leaves out what cannot be taken back. Huge pages that are not reserved are
+ * none for them either, as upstream has it.
+ */
 export function reservedValues(
   reserved: ResourceList,
+  machine: { readonly hugepageSizes: readonly string[]; readonly onlineCpus?: string },
   { compressible }: { readonly compressible: boolean },
 ): CgroupValues {
   const [cpu, memory, pids] = ["cpu", "memory", "pid"].map((name) => reserved.get(name));
@@ -102,5 +107,7 @@ export function reservedValues(
     ...(cpu !== undefined && { cpuShares: sharesOf(quantityMilliValue(cpu)) }),
     ...(!compressible && memory !== undefined && { memoryLimitBytes: quantityValue(memory) }),
     ...(!compressible && pids !== undefined && { pidsMax: quantityValue(pids) }),
+    ...(machine.onlineCpus !== undefined && { cpusetCpus: machine.onlineCpus }),
+    hugepageLimitBytes: hugepageLimits(machine.hugepageSizes, compressible ? new Map() : hugepageBytes(reserved)),
   };
 }

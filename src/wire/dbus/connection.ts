@@ -86,7 +86,8 @@ export class DbusConnection {
   #serial = 0;
   /** Undefined once messages flow. */
   #letIn: PromiseWithResolvers<void> | undefined = Promise.withResolvers();
-  #end: Error | undefined;
+  #end: DbusClosedError | undefined;
+  readonly #ended = Promise.withResolvers<DbusClosedError>();
 
   constructor(socket: Socket, isBus: boolean) {
     this.#socket = socket;
@@ -98,6 +99,11 @@ export class DbusConnection {
 
   get isOpen(): boolean {
     return this.#end === undefined;
+  }
+
+  /** Settles once, with why it is over. */
+  get ended(): Promise<DbusClosedError> {
+    return this.#ended.promise;
   }
 
   /** Shows who we are: the other side asks the kernel whether it is true. Once, before anything else. */
@@ -194,6 +200,7 @@ export class DbusConnection {
     this.#end = new DbusClosedError(`the connection to D-Bus is over: ${errorText(cause)}`, { cause });
     this.#letIn?.reject(cause);
     for (const { reject } of [...this.#waiting.values()]) reject(this.#end);
+    this.#ended.resolve(this.#end);
     this.#socket.destroy();
   }
 }
