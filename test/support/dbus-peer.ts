@@ -63,7 +63,8 @@ function serve(socket: Socket, onCall: (call: PeerCall) => void, greeting: strin
     isGreeted = true;
     const begin = isBegun ? -1 : received.indexOf(BEGIN);
     if (begin !== -1) [isBegun, received] = [true, received.subarray(begin + BEGIN.length)];
-    while (isBegun) {
+    if (!isBegun) return;
+    for (;;) {
       const length = messageLength(received);
       if (length === undefined || received.length < length) return;
       const { serial: replyTo, member = "", body } = decodeMessage(received.subarray(0, length)) as DbusMessage;

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { cgroupNameOf, cgroupPath } from "../../src/domain/resources/cgroup-name.ts";
-import type { DbusVariant } from "../../src/wire/dbus/signature.ts";
+import type { DbusValue, DbusVariant } from "../../src/wire/dbus/signature.ts";
 import { listenAsPeer, type Peer, type PeerCall } from "./dbus-peer.ts";
 import type { PlainTree } from "./plain-cgroup-tree.ts";
 
@@ -49,9 +49,9 @@ export async function plainSystemd(socketPath: string, root: string, tree: Plain
     },
   };
   const answer = async (call: PeerCall) => {
-    const unit = String(call.body[0]);
+    const unit = call.body[0] as string;
     const properties = call.body.find(Array.isArray) as readonly (readonly [string, DbusVariant])[] | undefined;
-    const said = (properties ?? []).map(([name, { value }]) => `${name}=${String(value)}`);
+    const said = (properties ?? []).map(([name, { value }]) => `${name}=${shown(value)}`);
     calls.push([call.member, unit, ...said].join(" "));
     const special = answers.get(call.member);
     answers.delete(call.member);
@@ -82,6 +82,9 @@ export async function plainSystemd(socketPath: string, root: string, tree: Plain
     },
   };
 }
+
+const shown = (value: DbusValue) =>
+  value instanceof Uint8Array || Array.isArray(value) ? value.join(" ") : `${value as string | bigint | boolean}`;
 
 const MANAGER = "org.freedesktop.systemd1.Manager";
 

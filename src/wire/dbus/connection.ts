@@ -199,7 +199,7 @@ export class DbusConnection {
     if (this.#end !== undefined) return;
     this.#end = new DbusClosedError(`the connection to D-Bus is over: ${errorText(cause)}`, { cause });
     this.#letIn?.reject(cause);
-    for (const { reject } of [...this.#waiting.values()]) reject(this.#end);
+    for (const { reject } of this.#waiting.values()) reject(this.#end);
     this.#ended.resolve(this.#end);
     this.#socket.destroy();
   }

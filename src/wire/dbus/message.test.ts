@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import fc from "fast-check";
+import * as fc from "fast-check";
 import { marshal } from "./marshal.ts";
 import { decodeMessage, encodeMessage, messageLength } from "./message.ts";
 import type { DbusValue } from "./signature.ts";

@@ -54,7 +54,8 @@ async function openWorld(cgroupRoot: CgroupName = []): Promise<World> {
 }
 
 cgroupsContract("the systemd driver on plain folders keeps the contract of Cgroups", async () => {
-  const { tree, cgroups, folder, close } = await openWorld(["my-root"]);
+  const world = await openWorld(["my-root"]);
+  const { tree, cgroups, folder } = world;
   return {
     cgroups,
     root: ["my-root"],
@@ -62,7 +63,7 @@ cgroupsContract("the systemd driver on plain folders keeps the contract of Cgrou
     start: (name) => tree.start(folder(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
     fill: (name, bytes) => tree.fill(folder(name), bytes),
-    close,
+    close: () => world.close(),
   };
 });
 

@@ -127,6 +127,11 @@ export class SystemdManager {
 
 const isDbusError = (error: unknown, name: string) => error instanceof DbusError && error.errorName === name;
 
+function textOf(value: DbusValue | undefined): string {
+  if (typeof value !== "string") throw new Error("systemd said something else than the name of a job");
+  return value;
+}
+
 /** One connection, with the jobs that were heard to end on it. */
 class Session {
   readonly connection: DbusConnection;
@@ -141,7 +146,7 @@ class Session {
   static async begin(connection: DbusConnection, signal: AbortSignal): Promise<Session> {
     const session = new Session(connection);
     const rule = { interface: MANAGER.interface, member: "JobRemoved" };
-    await connection.listen(rule, ([, job, , result]) => session.#jobEnded(String(job), String(result)), signal);
+    await connection.listen(rule, ([, job, , result]) => session.#jobEnded(textOf(job), textOf(result)), signal);
     void connection.ended.then((error) => {
       for (const { reject } of session.#waiting.values()) reject(error);
     });
@@ -155,7 +160,7 @@ class Session {
   /** How the job ended that the call made. */
   async runJob(member: string, signature: string, body: readonly DbusValue[], signal: AbortSignal): Promise<string> {
     const [answer] = await this.call(member, signature, body, signal);
-    const job = String(answer);
+    const job = textOf(answer);
     const ended = this.#ended.get(job);
     if (ended !== undefined) return ended;
     const waiting = Promise.withResolvers<string>();
