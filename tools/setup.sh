@@ -8,9 +8,11 @@
 # checks and the unit tests need neither.
 
 deckhand_packages=(
-  busybox-static bzip2 ca-certificates conntrack dbus-daemon ethtool gcc git iproute2 iptables kmod libc6-dev libseccomp-dev make mmdebstrap mount
-  nftables openssl pkg-config procps prometheus socat strace systemd util-linux xz-utils
+  busybox-static bzip2 ca-certificates conntrack ethtool gcc git iproute2 iptables kmod libc6-dev libseccomp-dev make mmdebstrap mount
+  nftables openssl pkg-config procps prometheus socat strace util-linux xz-utils
 )
+# A bus, and the tool that speaks with it, for the tests of our client of D-Bus.
+deckhand_packages+=(dbus-daemon systemd)
 deckhand_missing=()
 for deckhand_package in "${deckhand_packages[@]}"; do
   case $(dpkg-query -W -f '${Status}' "$deckhand_package" 2>/dev/null || true) in
