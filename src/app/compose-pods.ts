@@ -37,7 +37,7 @@ import type { EventSink } from "../ports/event-sink.ts";
 import type { Journal } from "../ports/journal.ts";
 import type { MachineFacts } from "../ports/machine.ts";
 import type { Loop, Wiring } from "./compose.ts";
-import { localNode } from "./compose-node.ts";
+import { allocatableMemoryBytes, localNode } from "./compose-node.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 
 /**
@@ -259,6 +259,9 @@ async function makeWorkers(
     memoryCapacityBytes: machine.memoryBytes,
     singleProcessOomKill: options.cgroups.singleProcessOomKill,
     swap: await swapSettings(wiring, cgroups, machine),
+    ...(options.cgroups.memoryQos && {
+      memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: allocatableMemoryBytes(machine, options) },
+    }),
   });
   return new PodWorkers(
     {

@@ -224,7 +224,7 @@ function imagesOf({ config, machine, origins }: Compilable): ImageSettings {
   };
 }
 
-function cgroupsOf({ config, machine: { cgroupVersion } }: Compilable): CgroupSettings {
+function cgroupsOf({ config, gates, machine: { cgroupVersion } }: Compilable): CgroupSettings {
   const { cgroupDriver: driver, cgroupsPerQOS: perQos } = config;
   if (driver !== "cgroupfs" && driver !== "systemd") {
     throw new CompileFault(`invalid cgroup driver ${goQuote(driver)}, expected "cgroupfs" or "systemd"`);
@@ -243,6 +243,13 @@ function cgroupsOf({ config, machine: { cgroupVersion } }: Compilable): CgroupSe
     podPidsMax: config.podPidsLimit,
     singleProcessOomKill: config.singleProcessOOMKill ?? cgroupVersion === 1,
     failSwapOn: config.failSwapOn,
+    memoryQos:
+      gates.MemoryQoS && cgroupVersion === 2
+        ? {
+            tiered: config.memoryReservationPolicy === "TieredReservation",
+            throttlingFactor: config.memoryThrottlingFactor,
+          }
+        : undefined,
     oomScoreAdj: config.oomScoreAdj,
   };
 }

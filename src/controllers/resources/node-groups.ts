@@ -3,6 +3,7 @@
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { kernelPageSize } from "../../domain/resources/hugepages.ts";
+import type { MemoryQos } from "../../domain/resources/memory-qos.ts";
 import { kubepodsValues, type Reservations, reservedValues } from "../../domain/resources/node-allocatable.ts";
 import type { MachineFacts } from "../../ports/machine.ts";
 
@@ -25,6 +26,8 @@ export interface NodeGroupSettings {
   readonly kubeReservedCgroup: string;
   /** CPUs are given to containers one by one, and whoever does it says which are left for all. */
   readonly handsOutCpus: boolean;
+  /** Only with the gate, and only cgroup v2 can. */
+  readonly memoryQos?: MemoryQos;
 }
 
 export const hugepageSizesOf = ({ hugepages }: MachineFacts): readonly string[] =>
@@ -57,7 +60,8 @@ export interface ReservedGroup {
 /** In the order upstream goes through them. */
 export function reservedGroups(facts: MachineFacts, settings: NodeGroupSettings): readonly ReservedGroup[] {
   const { enforce, reservations } = settings;
-  const machine = { hugepageSizes: hugepageSizesOf(facts), ...allCpus(facts, settings) };
+  const keepsMemory = settings.memoryQos !== undefined;
+  const machine = { hugepageSizes: hugepageSizesOf(facts), keepsMemory, ...allCpus(facts, settings) };
   const of = (subject: "system" | "kube", compressible: boolean): readonly ReservedGroup[] => {
     if (!enforce.has(compressible ? `${subject}-reserved-compressible` : `${subject}-reserved`)) return [];
     const isSystem = subject === "system";

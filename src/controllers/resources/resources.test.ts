@@ -223,6 +223,19 @@ void test("[14.8] where CPUs are handed out one by one, which are left for all i
   await end();
 });
 
+void test("[14.11] with memory QoS what is kept for pods follows them in the groups above", async () => {
+  const memoryQos = { tiered: true, throttlingFactor: 0.9, allocatableBytes: 0n };
+  const { clock, pods, admittedPods, ready, end } = world({ ...plain, memoryQos });
+  await ready();
+  assert.deepEqual(pods.valuesOf(["kubepods"]).unified, new Map([["memory.min", "0"]]));
+  const container = { name: "a", resources: { requests: { memory: "64Mi" } } };
+  admittedPods.set("m", { pod: { spec: { containers: [container] } }, verdict: { kind: "admitted" } });
+  await clock.advance(0);
+  assert.deepEqual(pods.valuesOf(["kubepods"]).unified, new Map([["memory.min", "67108864"]]));
+  assert.deepEqual(pods.valuesOf(["kubepods", "burstable"]).unified, new Map([["memory.low", "67108864"]]));
+  await end();
+});
+
 void test("a machine that cannot be read leaves its limits, and the tiers are still held", async () => {
   const { pods, errors, told, ready, end } = world(plain, () => Promise.reject(new Error("no /proc")));
   await ready();

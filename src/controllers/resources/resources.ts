@@ -52,8 +52,8 @@ export class ResourcesController {
   /** What was said to be in force, so that it is said once. */
   readonly #enforced = new Set<string>();
   #hugepageSizes: readonly string[] = [];
-  /** The shares each tier was last brought to. */
-  readonly #tiersInPlace = new Map<CgroupName, number | undefined>();
+  /** What of each tier follows the pods, as it was last brought about. */
+  readonly #tiersInPlace = new Map<CgroupName, string>();
 
   constructor(options: ResourcesOptions) {
     this.#options = options;
@@ -116,16 +116,16 @@ export class ResourcesController {
   }
 
   async #holdTiers(cgroups: Cgroups, { always }: { readonly always: boolean }): Promise<void> {
-    const { admittedPods, tiersReady, log } = this.#options;
+    const { admittedPods, tiersReady, settings, log } = this.#options;
     const admitted = admittedPods.keys().map((uid) => admittedPods.get(uid));
     const pods = admitted.flatMap((entry) => (entry?.verdict.kind === "admitted" ? [entry.pod] : []));
     try {
-      for (const [name, values] of qosTierValues(pods, this.#hugepageSizes)) {
-        const isInPlace = this.#tiersInPlace.has(name) && this.#tiersInPlace.get(name) === values.cpuShares;
-        if (isInPlace && !always) continue;
+      for (const [name, values] of qosTierValues(pods, this.#hugepageSizes, settings.memoryQos)) {
+        const wanted = `${values.cpuShares} ${[...(values.unified ?? [])].join(" ")}`;
+        if (this.#tiersInPlace.get(name) === wanted && !always) continue;
         this.#tiersInPlace.delete(name);
         await cgroups.apply(name, values);
-        this.#tiersInPlace.set(name, values.cpuShares);
+        this.#tiersInPlace.set(name, wanted);
       }
       if (!tiersReady.value) tiersReady.set(true);
     } catch (error) {

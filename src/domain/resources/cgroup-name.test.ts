@@ -37,6 +37,13 @@ void test("[14.3] a slice is one unit, whose name tells where it is", () => {
   assert.equal(sliceOf([]), "-.slice");
 });
 
+void test("[27.3.8] a runtime is given the path of the pod's group, with systemd too", () => {
+  const name = podCgroupName("BestEffort", "u1");
+  assert.equal(cgroupPath(name, "cgroupfs"), "/kubepods/besteffort/podu1");
+  const slices = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podu1.slice";
+  assert.equal(cgroupPath(name, "systemd"), slices);
+});
+
 void test("[14.3] what slices were made of comes back from their folders; what others made does not", () => {
   const name = podCgroupName("Burstable", UID);
   const folder = cgroupPath(name, "systemd").split("/").at(-1) ?? "";

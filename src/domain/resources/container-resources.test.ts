@@ -79,6 +79,17 @@ void test("[14.10] with swap for pods the limit of a container follows from its 
   assert.deepEqual(unified({}), { "memory.oom.group": "1", "memory.swap.max": "0" });
 });
 
+void test("[14.11] with memory QoS a container's memory is kept and slowed down beside all else", () => {
+  const memoryQos = { tiered: true, throttlingFactor: 0.5, allocatableBytes: 8_000_000_000n };
+  const pod = podOf({ requests: { memory: "8Ki" }, limits: { memory: "24Ki" } });
+  assert.deepEqual(resourcesOf(pod, { ...v2, memoryQos }).unified, {
+    "memory.oom.group": "1",
+    "memory.swap.max": "0",
+    "memory.low": "8192",
+    "memory.high": "16384",
+  });
+});
+
 void test("[14.6] on cgroup v1 the limit of memory is that of memory and swap too, and there is no unified file", () => {
   const limited = resourcesOf(podOf({ limits: { memory: "64Mi" } }), { ...v1, swap: { kind: "none" } });
   assert.deepEqual([limited.memorySwapLimitBytes, limited.unified], [67_108_864n, undefined]);

@@ -4,6 +4,7 @@ import { type Quantity, quantityMilliValue, quantityValue } from "../../base/qua
 import type { LinuxResources } from "../runtime/resources.ts";
 import { quotaUsOf, sharesOf } from "./cpu-units.ts";
 import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
+import { containerMemoryFiles, type MemoryQos } from "./memory-qos.ts";
 import { oomScoreAdj } from "./oom-score.ts";
 import { hasPodLevelResources, podLimits, podRequests, specOf } from "./pod-resources.ts";
 import { parseResourceList, type ResourceList } from "./resource-list.ts";
@@ -20,6 +21,8 @@ export interface ContainerResourceOptions {
   /** Off: the kernel kills all processes of a container that runs out of memory. Only cgroup v2 can. */
   readonly singleProcessOomKill: boolean;
   readonly swap: SwapSettings;
+  /** Only with the gate, and only cgroup v2 can. */
+  readonly memoryQos?: MemoryQos;
 }
 
 interface Amounts {
@@ -48,7 +51,7 @@ export function containerResources(
     exclusiveCpus,
   );
   return {
-    ...withSwap(resources, pod, container, options),
+    ...withMemoryQos(withSwap(resources, pod, container, options), pod, container, options),
     oomScoreAdj: oomScoreAdj(pod, container, options.memoryCapacityBytes),
     hugepageLimits: containerHugepages(own, whole, options.hugepageSizes),
   };
@@ -108,6 +111,16 @@ function withSwap(
   // In v1 the limit is of memory and swap together, and means nothing without one of memory.
   if (resources.memoryLimitBytes === undefined) return resources;
   return { ...resources, memorySwapLimitBytes: resources.memoryLimitBytes };
+}
+
+function withMemoryQos(
+  resources: LinuxResources,
+  pod: Pod,
+  container: Pick<Container, "resources">,
+  { memoryQos }: ContainerResourceOptions,
+): LinuxResources {
+  if (memoryQos === undefined) return resources;
+  return { ...resources, unified: { ...resources.unified, ...containerMemoryFiles(pod, container, memoryQos) } };
 }
 
 /** Every size of the machine is named; what the pod as a whole may have each container may have that names none itself. */

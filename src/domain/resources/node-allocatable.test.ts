@@ -89,6 +89,9 @@ void test("[14.8] a group for reserved resources gets what is named, and only th
     cpusetCpus: "0-3",
     hugepageLimitBytes: new Map([...none, ["2MB", 4_194_304n]]),
   });
+  const kept = reservedValues(list, { ...machine, keepsMemory: true }, { compressible: false });
+  assert.deepEqual(kept.unified, new Map([["memory.min", "1073741824"]]));
+  assert.equal(reservedValues(list, { ...machine, keepsMemory: true }, { compressible: true }).unified, undefined);
   const compressible = { cpuShares: 512, cpusetCpus: "0-3", hugepageLimitBytes: none };
   assert.deepEqual(reservedValues(list, machine, { compressible: true }), compressible);
   assert.deepEqual(

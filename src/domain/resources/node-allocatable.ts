@@ -12,6 +12,7 @@ import {
 import type { CgroupValues } from "./cgroup-values.ts";
 import { sharesOf } from "./cpu-units.ts";
 import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
+import { reservedMemoryFiles } from "./memory-qos.ts";
 import { HUGEPAGES_PREFIX, type ResourceList } from "./resource-list.ts";
 
 export interface Reservations {
@@ -99,15 +100,17 @@ export function kubepodsValues(inputs: NodeCgroupInputs): CgroupValues {
  */
 export function reservedValues(
   reserved: ResourceList,
-  machine: { readonly hugepageSizes: readonly string[]; readonly onlineCpus?: string },
+  machine: { readonly hugepageSizes: readonly string[]; readonly onlineCpus?: string; readonly keepsMemory?: boolean },
   { compressible }: { readonly compressible: boolean },
 ): CgroupValues {
   const [cpu, memory, pids] = ["cpu", "memory", "pid"].map((name) => reserved.get(name));
+  const keeps = machine.keepsMemory === true && !compressible && memory !== undefined;
   return {
     ...(cpu !== undefined && { cpuShares: sharesOf(quantityMilliValue(cpu)) }),
     ...(!compressible && memory !== undefined && { memoryLimitBytes: quantityValue(memory) }),
     ...(!compressible && pids !== undefined && { pidsMax: quantityValue(pids) }),
     ...(machine.onlineCpus !== undefined && { cpusetCpus: machine.onlineCpus }),
+    ...(keeps && { unified: reservedMemoryFiles(quantityValue(memory)) }),
     hugepageLimitBytes: hugepageLimits(machine.hugepageSizes, compressible ? new Map() : hugepageBytes(reserved)),
   };
 }

@@ -24,7 +24,7 @@ export class DbusClosedError extends Error {
   override readonly name = "DbusClosedError";
 }
 
-export interface MethodCall {
+interface MethodCall {
   readonly destination: string;
   readonly path: string;
   readonly interface: string;
@@ -33,7 +33,7 @@ export interface MethodCall {
   readonly body?: readonly DbusValue[];
 }
 
-export interface SignalRule {
+interface SignalRule {
   readonly interface: string;
   readonly member: string;
 }

@@ -14,7 +14,7 @@ import type { DbusValue, DbusVariant } from "../dbus/signature.ts";
 
 export type UnitProperty = readonly [name: string, value: DbusVariant];
 
-export interface ManagerOptions {
+interface ManagerOptions {
   readonly connect: (signal: AbortSignal) => Promise<DbusConnection>;
   readonly clock: Clock;
 }
