@@ -83,7 +83,8 @@ export async function buildBundle(outfile: string, entry = "src/app/main.ts"): P
     legalComments: "inline",
   });
   await mkdir(dirname(outfile), { recursive: true });
-  for (const { path, contents } of outputFiles) await writeFile(path.endsWith(".map") ? `${outfile}.map` : outfile, contents);
+  for (const { path, contents } of outputFiles)
+    await writeFile(path.endsWith(".map") ? `${outfile}.map` : outfile, contents);
   const outputs = [...parts, metafile].flatMap((each) => Object.values(each.outputs));
   const inside = outputs.flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
