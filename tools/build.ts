@@ -1,11 +1,19 @@
-/** `npm run build`: dist/deckhand.js, one bundle, and dist/deckhand, a single executable with Node inside; the bundle's papers beside it. */
+/**
+ * `npm run build [-- arm64]`: dist/deckhand.js, one bundle, and dist/deckhand, a single executable with Node inside; the bundle's papers beside
+ * it. With the name of another kind of machine also dist/deckhand-<machine>, for that one.
+ */
 import { statSync } from "node:fs";
-import { buildProgram } from "./build/program.ts";
-import { inRepository } from "./repository.ts";
+import { relative } from "node:path";
+import { otherMachine } from "./build/other-node.ts";
+import { buildForOther, buildProgram } from "./build/program.ts";
+import { inRepository, repositoryRoot } from "./repository.ts";
 
-const { bundle, executable, stripped } = await buildProgram(inRepository("dist"));
-for (const path of [bundle, executable]) {
-  process.stdout.write(`${path}: ${(statSync(path).size / 1e6).toFixed(1)} MB\n`);
+const wanted = process.argv.slice(2).map(otherMachine);
+const program = await buildProgram(inRepository("dist"));
+const { bundle, executable, stripped } = program;
+const others = wanted.map((machine) => buildForOther(program, machine).executable);
+for (const path of [bundle, executable, ...others]) {
+  process.stdout.write(`${relative(repositoryRoot, path)}: ${(statSync(path).size / 1e6).toFixed(1)} MB\n`);
 }
 if (!stripped)
   process.stdout.write("strip is not installed: the executable holds Node's symbols and is larger for it\n");

@@ -9,7 +9,7 @@ import { startHelper } from "../../src/wire/mounts/helper-process.ts";
 import { createStats } from "../../src/wire/stats/stats.ts";
 import { buildBundle } from "../../tools/build/bundle.ts";
 import { buildExecutable } from "../../tools/build/executable.ts";
-import { buildProgram } from "../../tools/build/program.ts";
+import { buildForOther, buildProgram } from "../../tools/build/program.ts";
 import { inRepository } from "../../tools/repository.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { figure } from "../figures.ts";
@@ -172,6 +172,19 @@ describe("npm run build", () => {
       env: { ...process.env, NODE_DEBUG_NATIVE: "SEA" },
     });
     assert.match(stderr, /code cache accepted/);
+  });
+
+  test("makes an executable for arm64 too, of that Node and the same bundle", async () => {
+    const program = await buildProgram(elsewhere.path("other"));
+    const { executable: other, papers } = buildForOther(program, "arm64");
+    const content = readFileSync(other);
+    const AARCH64 = 183;
+    assert.deepEqual([content.subarray(1, 4).toString(), content.readUInt16LE(18)], ["ELF", AARCH64]);
+    assert.ok(content.includes(readFileSync(bundle)), "the bundle is in it");
+    assert.notEqual(papers["sbom.cdx.json"], program.papers["sbom.cdx.json"], "it names its own Node");
+    assert.equal(papers["licences.txt"], program.papers["licences.txt"]);
+    assert.ok(content.includes(papers["sbom.cdx.json"] ?? ""), "its bill of materials is in it");
+    figure("executable for arm64", content.length, "bytes");
   });
 
   test("carries grpc-js and protobuf, which main does not use yet, into a bundle and an executable", async () => {

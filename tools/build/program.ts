@@ -4,13 +4,31 @@ import { join } from "node:path";
 import { buildBundle } from "./bundle.ts";
 import { contentsOf, nodeRuntime } from "./contents.ts";
 import { buildExecutable } from "./executable.ts";
+import { nodeFor, type OtherMachine } from "./other-node.ts";
 import { papersOf } from "./papers.ts";
 
-export interface BuiltProgram {
-  readonly bundle: string;
+export interface OtherProgram {
   readonly executable: string;
+  /** The executable's own. */
+  readonly papers: Readonly<Record<string, string>>;
+}
+
+export interface BuiltProgram extends OtherProgram {
+  readonly folder: string;
+  readonly bundle: string;
+  /** What is in the bundle. */
+  readonly sources: readonly string[];
   /** Whether Node's symbols could be left out of it. */
   readonly stripped: boolean;
+}
+
+/** One more executable beside it, `deckhand-<machine>`. It cannot be tried here. */
+export function buildForOther({ folder, bundle, sources }: BuiltProgram, machine: OtherMachine): OtherProgram {
+  const node = nodeFor(machine);
+  const papers = papersOf(contentsOf(sources, nodeRuntime(node)));
+  const executable = join(folder, `deckhand-${machine}`);
+  buildExecutable({ bundle, papers, node, forHere: false }, executable);
+  return { executable, papers };
 }
 
 /** Whatever the folder held is removed. */
@@ -26,5 +44,5 @@ export async function buildProgram(folder: string): Promise<BuiltProgram> {
   const node = process.execPath;
   const papers = papersOf(contentsOf(sources, nodeRuntime(node)));
   const { stripped } = buildExecutable({ bundle, papers, node, forHere: true }, executable);
-  return { bundle, executable, stripped };
+  return { folder, bundle, sources, executable, papers, stripped };
 }
