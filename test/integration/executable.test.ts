@@ -1,6 +1,6 @@
 /** The executable as a node's agent: one file in an otherwise empty folder, in place of the source tree. */
 import assert from "node:assert/strict";
-import { copyFile, mkdir, readlink, rename, rm, symlink } from "node:fs/promises";
+import { copyFile, mkdir, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { buildProgram } from "../../tools/build/program.ts";
 import { scratch } from "../../tools/scratch.ts";
@@ -46,7 +46,7 @@ describe("the executable as a node's agent", () => {
   test("a pod with volumes runs, its logs are read, a command is run in it", async () => {
     await cluster.kubectl("create", "configmap", "settings", "--from-literal=greeting=hello");
     const container = {
-      ...sh(`cat /settings/greeting; ${STAY}`),
+      ...sh(`echo "$(cat /settings/greeting)"; ${STAY}`),
       volumeMounts: [
         { name: "settings", mountPath: "/settings" },
         { name: "memory", mountPath: "/memory" },
@@ -58,7 +58,7 @@ describe("the executable as a node's agent", () => {
     ];
     await pods.create(podOn(node.name, "app", { containers: [container], volumes }));
     await cluster.kubectl("wait", "--for=condition=Ready", "pod/app", "--timeout=60s");
-    await waitUntil("the pod's line", 20_000, async () => (await logs()) === "hello");
+    await waitUntil("the pod's line", 20_000, async () => (await logs()) === "hello\n");
     assert.equal(await cluster.kubectl("exec", "app", "--", "cat", "/settings/greeting"), "hello");
     assert.match(await cluster.kubectl("exec", "app", "--", "grep", " /memory ", "/proc/mounts"), /^tmpfs /);
   });
@@ -72,7 +72,7 @@ describe("the executable as a node's agent", () => {
 
   test("while another file is put in its place, and while there is none, volumes still come from the one that runs", async () => {
     // As a package manager does it: the new file is renamed over the old, or the old one removed. What is there now cannot run.
-    await copyFile("/dev/null", `${installed}.new`);
+    await writeFile(`${installed}.new`, "");
     const kept = `${installed}.kept`;
     await copyFile(installed, kept);
     await rename(`${installed}.new`, installed);
