@@ -24,9 +24,13 @@ async function run(name: string, ...args: readonly string[]) {
     started.push(options);
     return Promise.resolve(7);
   };
-  const nobody = () => assert.fail("nobody asked for orphans");
+  const nobody = () => assert.fail("nobody asked for it");
   const explainPorts = { files: createHostFiles({ clock: io.clock }), machine: createMachine() };
-  const exitCode = await runProgram({ name, args }, io, start, nobody, explainPorts);
+  const exitCode = await runProgram({ name, args }, io, start, {
+    openOrphans: nobody,
+    openDoctor: nobody,
+    explainPorts,
+  });
   return { exitCode, ...said, started };
 }
 
