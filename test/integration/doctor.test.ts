@@ -16,6 +16,7 @@ import { inRepository } from "../../tools/repository.ts";
 import { writeKubeconfig } from "../cluster/certificates.ts";
 import { type Cluster, type ClusterNode, type Component, startCluster } from "../cluster/cluster.ts";
 import { DECKHAND_MAIN } from "../cluster/node.ts";
+import { behindOwnKernel } from "../cluster/own-kernel.ts";
 import { waitUntil } from "../cluster/wait.ts";
 
 /** Those of the documents. */
@@ -90,12 +91,12 @@ suite("doctor on a real node", () => {
       ["agent-running"],
       JSON.stringify(findings, undefined, 2),
     );
-    assert.match(findings[0]?.seen ?? "", new RegExp(`^pid ${agent.pid} \\(.* kubelet --config=`));
+    assert.match(findings[0]?.seen ?? "", new RegExp(`^pid ${agent.pid} \\(`));
   });
 
   test("with the Go kubelet in its place, or beside it, doctor names that one", async () => {
     await cluster.changeAgent(node.name, "go");
-    await expect(doctor(), ["another-kubelet"], /kubelet --config=/);
+    await expect(doctor(), ["another-kubelet"], /^pid \d+ \(.*kubelet/);
     await agent.end();
     await expect(doctor(), []);
   });
@@ -105,13 +106,10 @@ suite("doctor on a real node", () => {
     const own = { port: 20_250, healthzPort: 20_248, staticPodPath: "", podLogsDir: "/var/log/second" };
     const open = { authentication: { anonymous: { enabled: true }, webhook: { enabled: false } } };
     const flag = await configured({ ...own, ...open, authorization: { mode: "AlwaysAllow" } });
-    await agent.restart();
     await cluster.changeAgent(node.name, "deckhand");
-    const command = [process.execPath, DECKHAND_MAIN, "kubelet", flag, `--root-dir=${root}`];
-    const second = await cluster.start(
-      { name: "second", command: [...command, "--hostname-override=second"], ready: { kind: "listens", port: 20_248 } },
-      node,
-    );
+    const line = [process.execPath, DECKHAND_MAIN, "kubelet", flag, `--root-dir=${root}`, "--hostname-override=second"];
+    const command = behindOwnKernel(node.folder, line);
+    const second = await cluster.start({ name: "second", command, ready: { kind: "listens", port: 20_248 } }, node);
     await expect(doctor(), ["second-agent"], new RegExp(`pid ${agent.pid} .*pid ${second.pid} `));
     await second.end();
     await expect(doctor(), ["agent-running"]);
@@ -131,8 +129,7 @@ suite("doctor on a real node", () => {
   test("no runtime, and a socket that nobody made", async () => {
     const containerd = cluster.component(`containerd@${node.name}`);
     await containerd.end();
-    const { findings, exitCode } = await doctor();
-    assert.deepEqual([findings[0]?.name, exitCode], ["runtime-unreachable", 2], JSON.stringify(findings));
+    await expect(doctor(), ["runtime-unreachable"], /containerd\.sock: /);
     await containerd.restart();
     await expect(doctor(), []);
     const elsewhere = await configured({ imageServiceEndpoint: "unix:///run/none.sock" });

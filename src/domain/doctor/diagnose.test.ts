@@ -196,6 +196,14 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "runtime-unreachable",
     /containerd.sock: connect ENOENT/,
   ],
+  "the runtime is down, and where its network is set up only it could say": [
+    {
+      ...changed.network({ configuration: seen(undefined) }),
+      runtime: { ...SOUND.runtime, answer: { kind: "silent", why: "refused" } },
+    },
+    "runtime-unreachable",
+    /refused/,
+  ],
   "containerd without CRI": [
     changed.runtime({ answer: { kind: "stranger", why: "unknown service runtime.v1.RuntimeService" } }),
     "runtime-without-cri",

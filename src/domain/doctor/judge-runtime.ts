@@ -6,11 +6,12 @@ export function* judgeRuntime(runtime: RuntimeSeen, network: NetworkSeen): Findi
   const { endpoint, answer, imageTrouble } = runtime;
   if (imageTrouble !== undefined)
     yield finding("image-service-unreachable", `${imageTrouble.endpoint}: ${imageTrouble.why}`);
-  const networkFindings = [...judgeNetwork(network, answer.kind === "answers" ? answer.version.name : "")];
-  yield* networkFindings;
   if (answer.kind === "silent") return yield finding("runtime-unreachable", `${endpoint}: ${answer.why}`);
   if (answer.kind === "stranger") return yield finding("runtime-without-cri", `${endpoint}: ${answer.why}`);
   const { name, version, apiVersion } = answer.version;
+  // Where its configuration lies is for the runtime to say: of one that does not answer nothing is said.
+  const networkFindings = [...judgeNetwork(network, name)];
+  yield* networkFindings;
   if (apiVersion !== "v1")
     return yield finding("runtime-without-cri", `${name} ${version} at ${endpoint} speaks CRI ${apiVersion}`);
   const oldest = OLDEST[name];
