@@ -9,7 +9,7 @@ import { command } from "./command.ts";
 import type { Program } from "./control-plane.ts";
 import { MIRRORED, PAUSE_IMAGE } from "./images.ts";
 import { type ClusterLayout, type NodeLayout, POD_RANGE, SERVICE_DNS } from "./layout.ts";
-import { behindOwnKernel, copyKernelSettings } from "./own-kernel.ts";
+import { behindOwnKernel, makeKernelSettings } from "./own-kernel.ts";
 import type { Parts } from "./parts.ts";
 
 export const AGENTS = ["none", "go", "deckhand"] as const;
@@ -35,7 +35,7 @@ export function anchor(name: string, hostname: string, box?: NodeLayout): Progra
 
 export async function makeNodeFolders(node: NodeLayout): Promise<void> {
   for (const folder of ["lib", "log", "log/pods", "cni"]) await mkdir(join(node.folder, folder), { recursive: true });
-  await copyKernelSettings(node.folder);
+  await makeKernelSettings(node.folder);
 }
 
 export async function containerd(layout: ClusterLayout, node: NodeLayout, parts: Parts): Promise<Program> {

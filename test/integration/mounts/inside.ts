@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { POOL_LIMITS } from "../../../src/wire/mounts/helper-pool.ts";
 import { startHelper } from "../../../src/wire/mounts/helper-process.ts";
-import { behindOwnKernel, copyKernelSettings } from "../../cluster/own-kernel.ts";
+import { behindOwnKernel, makeKernelSettings } from "../../cluster/own-kernel.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import { signal, toolsOf } from "../../contract/mounts/mounts-world.ts";
 import { mountsContract } from "../../contract/mounts-contract.ts";
@@ -66,7 +66,7 @@ test("[13.15][27.1.1] the agent's root is a shared mount from its start, with it
     ];
     const [file, main] = [HELPER.file, HELPER.args[0] ?? ""];
     // In a network of its own: its chains and its settings are not the machine's.
-    await copyKernelSettings(at("machine"));
+    await makeKernelSettings(at("machine"));
     const line = [file, main, "kubelet", ...flags, "--hostname-override=mounts"];
     const [program, ...args] = ["unshare", "--net", "--", ...behindOwnKernel(at("machine"), line)];
     const agent = spawn(program, args, { stdio: "ignore" });
