@@ -34,8 +34,8 @@ export class FakeHostSigns implements HostSigns {
     return this.systemd;
   }
 
-  async listeners(): Promise<readonly Listener[]> {
-    return this.listening;
+  async listeners(ports: readonly number[]): Promise<readonly Listener[]> {
+    return this.listening.filter(({ port }) => ports.includes(port));
   }
 
   async agents(): Promise<readonly AgentProcess[]> {

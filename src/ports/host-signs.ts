@@ -12,8 +12,8 @@ export interface HostSigns {
   /** Undefined: none are mounted. */
   cgroupTree(): Promise<CgroupTree | undefined>;
   isRunBySystemd(): Promise<boolean>;
-  /** Who listens for TCP in this process's network. */
-  listeners(): Promise<readonly Listener[]>;
+  /** Who listens for TCP on these ports in this process's network. */
+  listeners(ports: readonly number[]): Promise<readonly Listener[]>;
   /** The kubelets of either kind in this process's network, or with the lock of this file. */
   agents(lockFile: string): Promise<readonly AgentProcess[]>;
   /** Whether it is found as a shell would find it. */

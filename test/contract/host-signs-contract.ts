@@ -32,13 +32,14 @@ export function hostSignsContract(name: string, begin: () => Promise<HostSignsWo
       assert.equal(await signs.writeTrouble(folder), undefined);
     });
 
-    test("who listens, with its process", async () => {
+    test("who listens on a port, with its process, and on no other", async () => {
       const { signs, port } = await begin();
-      const found = (await signs.listeners()).filter((each) => each.port === port);
+      const found = await signs.listeners([port, 1]);
       assert.deepEqual(
         found.map(({ address }) => address),
         ["127.0.0.1"],
       );
+      assert.deepEqual(await signs.listeners([]), []);
       assert.ok((found[0]?.process?.pid ?? 0) > 0 && found[0]?.process?.command !== "");
     });
 

@@ -36,6 +36,7 @@ export async function gather(
   const { runtime, network, imageFolder } = await gatherRuntime(round);
   const { identity, question } = await gatherIdentity(round);
   const { resolvConf } = options.pods;
+  const wanted = wantedPorts(options);
   return {
     nowWallMs: clock.wallMs(),
     uid,
@@ -51,8 +52,8 @@ export async function gather(
     swap: { failsOn: options.cgroups.failSwapOn, devices: await looked(round, () => signs.swapDevices()) },
     kernel: await gatherKernel(round),
     ports: {
-      wanted: wantedPorts(options),
-      listeners: await looked(round, () => signs.listeners()),
+      wanted,
+      listeners: await looked(round, () => signs.listeners(wanted.map(({ port }) => port))),
       agents: await looked(round, () => signs.agents(`${options.folders.root}/deckhand/lock`)),
     },
     identity,

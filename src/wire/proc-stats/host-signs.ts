@@ -31,7 +31,7 @@ export function createHostSigns({ root = "/", searchPath }: HostSignsOptions = {
         .map((line) => line.split(/\s+/)[0] ?? ""),
     cgroupTree: () => cgroupTree(files),
     isRunBySystemd: () => isThere(files.path("/run/systemd/system")),
-    listeners: () => listeners(files),
+    listeners: (ports) => listeners(files, new Set(ports)),
     agents: (lockFile) => agents(files, lockFile),
     hasProgram: (name) => hasProgram(name, searchPath ?? process.env["PATH"] ?? ""),
     text: (path) => text(files.path(path)),
@@ -110,8 +110,10 @@ async function cgroupTree(files: KernelFiles): Promise<CgroupTree | undefined> {
 
 const commandText = (args: readonly string[]) => args.join(" ").slice(0, COMMAND_CHARS_MAX);
 
-async function listeners(files: KernelFiles): Promise<readonly Listener[]> {
-  const sockets = await readListeners(files);
+async function listeners(files: KernelFiles, ports: ReadonlySet<number>): Promise<readonly Listener[]> {
+  const sockets = (await readListeners(files)).filter(({ port }) => ports.has(port));
+  // Whose they are is dear to find out, with every descriptor of every process.
+  if (sockets.length === 0) return [];
   const owners = await readSocketOwners(files, new Set(sockets.map(({ inode }) => inode)));
   const commands = new Map((await readProcesses(files)).map(({ pid, args }) => [pid, commandText(args)]));
   return sockets.map(({ address, port, inode }) => {

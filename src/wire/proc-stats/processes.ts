@@ -52,6 +52,7 @@ export async function readSocketOwners(
 ): Promise<ReadonlyMap<string, number>> {
   const owners = new Map<string, number>();
   for (const pid of await pidsOf(files)) {
+    if (owners.size === inodes.size) break;
     const folder = files.path(`/proc/${pid}/fd`);
     for (const descriptor of (await unless(CLOSED, () => readdir(folder))) ?? []) {
       const target = await unless(CLOSED, () => readlink(`${folder}/${descriptor}`));
