@@ -3,14 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, PodSpec } from "../src/api/gen/core-v1.ts";
 import { nodes, pods } from "../src/api/resources.ts";
-import { compose, type Kubelet } from "../src/app/compose.ts";
 import { createJournal } from "../src/controllers/journal/journal.ts";
 import { keyOf } from "../test/integration/node-metrics/scrape.ts";
 import { expositionText, readExposition } from "../test/support/exposition.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { keptKubelet } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import type { FaultPlan } from "./port-calls.ts";
 import { World } from "./world.ts";
@@ -23,12 +22,8 @@ function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
   const world = new World({ seed: 1, plan, latencyMs: () => 2 });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
-  let kubelet: Kubelet | undefined;
-  const start = () =>
-    node.start((ports, self) => {
-      kubelet = compose(ports, kubeletOptions(self.name, ...flags));
-      return kubelet;
-    });
+  const { agent, newest } = keptKubelet(...flags);
+  const start = () => node.start(agent);
   start();
   const { create, ...rest } = plainPods(world);
   const nodeName = { name: "n1" };
@@ -54,9 +49,7 @@ function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
       ),
     ownNode: () => world.api.store.get(kindOf(nodes), "n1") as unknown as Node | undefined,
     counted: (name: string) => {
-      const samples = readExposition(expositionText(kubelet?.metrics.registry.collect() ?? [], "text")).get(
-        name,
-      )?.samples;
+      const samples = readExposition(expositionText(newest().metrics.registry.collect(), "text")).get(name)?.samples;
       return Object.fromEntries((samples ?? []).map(({ labels, value }) => [keyOf(labels), value]));
     },
     decisions: async () => {

@@ -3,14 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { PodSpec, Secret } from "../src/api/gen/core-v1.ts";
 import { pods, secrets } from "../src/api/resources.ts";
-import { type Cells, compose } from "../src/app/compose.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { keptKubelet } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import type { Fault, PortCall } from "./port-calls.ts";
-import type { AgentFactory } from "./sim-node.ts";
 import { World } from "./world.ts";
 
 const POD_KIND = kindOf(pods);
@@ -28,12 +26,7 @@ function begin(...flags: readonly string[]) {
   const world: World = new World({ seed: 1, plan, latencyMs: () => 2 });
   const node = world.addNode("n1");
   for (const name of ["slow", "small", "other", "guarded.example/app:1"]) world.registry.add(name);
-  let cells: Cells | undefined;
-  const agent: AgentFactory = (ports) => {
-    const composed = compose(ports, kubeletOptions("n1", ...flags));
-    cells = composed.cells;
-    return composed;
-  };
+  const { agent, newest } = keptKubelet(...flags);
   node.start(agent);
   const { find, create, eventsOf } = plainPods(world);
   return {
@@ -43,7 +36,7 @@ function begin(...flags: readonly string[]) {
     pulls,
     find,
     patches: () => patches,
-    cells: () => cells ?? assert.fail("nothing is composed"),
+    cells: () => newest().cells,
     waitingOf: (name: string, container = "app") =>
       find(name)?.status?.containerStatuses?.find((status) => status.name === container)?.state?.waiting,
     isRunning: (name: string) => find(name)?.status?.phase === "Running",

@@ -1,5 +1,6 @@
 /** The kubelet itself, unchanged, as an agent of a simulated node. */
-import { compose } from "../src/app/compose.ts";
+import assert from "node:assert/strict";
+import { compose, type Kubelet } from "../src/app/compose.ts";
 import type { CompiledOptions } from "../src/app/options/compiled-options.ts";
 import { loadOptions } from "../src/app/options/load-options.ts";
 import type { AgentFactory } from "./sim-node.ts";
@@ -32,3 +33,13 @@ export const kubeletWith =
     compose(ports, kubeletOptions(node.name, ...flags));
 
 export const kubelet: AgentFactory = kubeletWith();
+
+/** One whose newest life a test looks into. */
+export function keptKubelet(...flags: readonly string[]) {
+  let newest: Kubelet | undefined;
+  const agent: AgentFactory = (ports, node) => {
+    newest = compose(ports, kubeletOptions(node.name, ...flags));
+    return newest;
+  };
+  return { agent, newest: () => newest ?? assert.fail("no kubelet was started") };
+}

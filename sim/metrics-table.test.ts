@@ -1,7 +1,6 @@
 /** The table of families (compat/metrics.yaml) beside what a kubelet has, and beside the ledger. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compose, type Kubelet } from "../src/app/compose.ts";
 import type { Family } from "../src/base/metrics/family.ts";
 import { type FamilyShape, Registry } from "../src/base/metrics/registry.ts";
 import { NO_CERTIFICATE } from "../src/domain/identity/certificate-state.ts";
@@ -11,7 +10,7 @@ import { probeMetrics } from "../src/domain/metrics/probe-metrics.ts";
 import { processFamilies } from "../src/domain/metrics/process-families.ts";
 import { ledgerStates, metricsTable } from "../test/support/metrics-table.ts";
 import { FakeOwnProcess } from "./fake-own-process.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { keptKubelet } from "./kubelet.ts";
 import { World } from "./world.ts";
 
 const table = metricsTable();
@@ -19,12 +18,9 @@ const table = metricsTable();
 function kubeletShapes(): readonly FamilyShape[] {
   const world = new World({ seed: 1 });
   const node = world.addNode("n1");
-  let made: Kubelet | undefined;
-  node.start((ports, self) => {
-    made = compose(ports, kubeletOptions(self.name));
-    return made;
-  });
-  return made?.metrics.registry.shapes() ?? [];
+  const { agent, newest } = keptKubelet();
+  node.start(agent);
+  return newest().metrics.registry.shapes();
 }
 
 const shapesOf = (fill: (registry: Registry) => void): readonly FamilyShape[] => {

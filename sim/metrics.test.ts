@@ -2,13 +2,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods } from "../src/api/resources.ts";
-import { compose, type Kubelet } from "../src/app/compose.ts";
 import type { DeleteOptions } from "../src/ports/api-server.ts";
 import { RuntimeError } from "../src/ports/runtime-error.ts";
 import { keyOf } from "../test/integration/node-metrics/scrape.ts";
 import { expositionText, readExposition } from "../test/support/exposition.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions, MANIFESTS } from "./kubelet.ts";
+import { keptKubelet, MANIFESTS } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import type { Fault, PortCall } from "./port-calls.ts";
 import { World } from "./world.ts";
@@ -20,14 +19,10 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
   const world = new World({ seed: 1, plan: fault, latencyMs: () => 2 });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
-  let kubelet: Kubelet | undefined;
-  const start = () =>
-    node.start((ports, self) => {
-      kubelet = compose(ports, kubeletOptions(self.name));
-      return kubelet;
-    });
+  const { agent, newest } = keptKubelet();
+  const start = () => node.start(agent);
   start();
-  const collect = () => readExposition(expositionText(kubelet?.metrics.registry.collect() ?? [], "text"));
+  const collect = () => readExposition(expositionText(newest().metrics.registry.collect(), "text"));
   const remove = (name: string, options: DeleteOptions = {}) => {
     const { signal } = new AbortController();
     return world.until(world.user.delete(pods, { name, namespace: "default" }, options, signal));

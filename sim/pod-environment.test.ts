@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, Event, Pod, PodSpec } from "../src/api/gen/core-v1.ts";
 import { configMaps, coreEvents, pods, secrets, services } from "../src/api/resources.ts";
-import { compose } from "../src/app/compose.ts";
 import { ApiUnreachableError } from "../src/ports/api-error.ts";
 import type { ApiObject, Resource } from "../src/ports/api-server.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { kubelet, kubeletWith } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import type { Fault, PortCall } from "./port-calls.ts";
 import { World } from "./world.ts";
@@ -41,7 +40,7 @@ function begin(
     metadata: { namespace: "default", name: "kubernetes" },
     spec: { clusterIP: "198.19.0.1", ports: [{ name: "https", port: 443 }] },
   });
-  node.start((ports) => compose(ports, kubeletOptions("n1", ...flags)));
+  node.start(kubeletWith(...flags));
   const plain = plainPods(world);
   const find = () => plain.find("a");
   const records = () => [...node.runtime.containers.values()];
@@ -283,7 +282,7 @@ test("[7.2] [13.1] a sandbox that an agent before us has in the making is waited
   await world.advance(300);
   node.crash();
   assert.equal(node.runtime.sandboxes.size, 0, "it is in the making");
-  node.start((ports) => compose(ports, kubeletOptions("n1")));
+  node.start(kubelet);
   let most = 0;
   for (let step = 0; step < 60; step += 1) {
     await world.advance(100);

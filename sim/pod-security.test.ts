@@ -2,16 +2,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods, runtimeClasses } from "../src/api/resources.ts";
-import { compose, type Kubelet } from "../src/app/compose.ts";
 import { keyOf } from "../test/integration/node-metrics/scrape.ts";
 import { expositionText, readExposition } from "../test/support/exposition.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { keptKubelet } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import type { FaultPlan } from "./port-calls.ts";
-import type { AgentFactory } from "./sim-node.ts";
 import { World } from "./world.ts";
 
 const server: Behaviour = { onSignal: { SIGTERM: { afterMs: 300, code: 0 } } };
@@ -22,14 +20,10 @@ function begin(plan: FaultPlan = () => undefined) {
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
   node.runtime.images.load("named", { image: { username: "www-data" } });
-  let kubelet: Kubelet | undefined;
-  const agent: AgentFactory = (ports, self) => {
-    kubelet = compose(ports, kubeletOptions(self.name));
-    return kubelet;
-  };
+  const { agent, newest } = keptKubelet();
   node.start(agent);
   const counted = (name: string) => {
-    const all = readExposition(expositionText(kubelet?.metrics.registry.collect() ?? [], "text"));
+    const all = readExposition(expositionText(newest().metrics.registry.collect(), "text"));
     return Object.fromEntries((all.get(name)?.samples ?? []).map(({ labels, value }) => [keyOf(labels), value]));
   };
   const putClass = (name: string, handler: string) =>

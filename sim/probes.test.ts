@@ -3,13 +3,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Container, Pod, PodSpec, Probe } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
-import { compose, type Kubelet } from "../src/app/compose.ts";
 import { EXECS_PER_CPU } from "../src/controllers/probes/exec-runs.ts";
 import { RuntimeError } from "../src/ports/runtime-error.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, HEALTH_COMMAND, type Health, scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { keptKubelet } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import type { Fault, PortCall } from "./port-calls.ts";
 import type { AgentFactory } from "./sim-node.ts";
@@ -35,9 +34,9 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
   const world: World = new World({ seed: 1, plan, latencyMs: () => 2 });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
-  let kubelet: Kubelet | undefined;
+  const kept = keptKubelet();
   const execs = { now: 0, most: 0 };
-  const agent: AgentFactory = (ports, { name }) => {
+  const agent: AgentFactory = (ports, self) => {
     const execSync: typeof ports.runtime.execSync = async (...args) => {
       execs.now += 1;
       execs.most = Math.max(execs.most, execs.now);
@@ -45,8 +44,7 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
         execs.now -= 1;
       });
     };
-    kubelet = compose({ ...ports, runtime: { ...ports.runtime, execSync } }, kubeletOptions(name));
-    return kubelet;
+    return kept.agent({ ...ports, runtime: { ...ports.runtime, execSync } }, self);
   };
   node.start(agent);
   const { find, create, eventsOf } = plainPods(world);
@@ -57,7 +55,7 @@ function begin(fault: (call: PortCall) => Fault | undefined = () => undefined) {
     find,
     /** Commands under way, and the most there ever were. */
     execs,
-    kubelet: () => kubelet ?? assert.fail("no kubelet was started"),
+    kubelet: kept.newest,
     /** When each call of this name was made, from `fromMs` on. */
     timesOf: (what: string, fromMs = 0) =>
       calls.filter((call) => call.what === what && call.atMs >= fromMs).map(({ atMs }) => atMs),

@@ -3,14 +3,13 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, PodSpec, ResourceRequirements } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
-import { compose, type Kubelet } from "../src/app/compose.ts";
 import { sameRequirements } from "../src/domain/resize/allocation.ts";
 import { keyOf } from "../test/integration/node-metrics/scrape.ts";
 import { expositionText, readExposition } from "../test/support/exposition.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { keptKubelet } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import type { FaultPlan, PortCall } from "./port-calls.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -27,15 +26,11 @@ interface Weather {
 }
 
 function begin({ plan = () => undefined, latencyMs = () => 2, seed = 1 }: Weather = {}) {
-  let kubelet: Kubelet | undefined;
+  const { agent, newest } = keptKubelet();
   const world: World = new World({ seed, plan, latencyMs, onCrash: () => void world.clock.after(700, () => start()) });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
-  const start = () =>
-    node.start((ports, self) => {
-      kubelet = compose(ports, kubeletOptions(self.name));
-      return kubelet;
-    });
+  const start = () => node.start(agent);
   start();
   const { create, ...rest } = plainPods(world);
   return {
@@ -53,7 +48,7 @@ function begin({ plan = () => undefined, latencyMs = () => 2, seed = 1 }: Weathe
     remove: (name: string) =>
       world.api.writes.delete(kindOf(pods), { namespace: "default", name }, { gracePeriodSeconds: 2 }, ADMIN),
     counted: (name: string) => {
-      const text = expositionText(kubelet?.metrics.registry.collect() ?? [], "text");
+      const text = expositionText(newest().metrics.registry.collect(), "text");
       const samples = readExposition(text).get(name)?.samples ?? [];
       return Object.fromEntries(samples.map(({ labels, value }) => [keyOf(labels), value]));
     },

@@ -2,11 +2,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { pods } from "../src/api/resources.ts";
-import { compose } from "../src/app/compose.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
-import { kubeletOptions } from "./kubelet.ts";
+import { kubeletWith } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
 import { World } from "./world.ts";
 
@@ -17,7 +16,7 @@ async function end(...flags: readonly string[]) {
   const world = new World({ seed: 1, latencyMs: () => 2 });
   const node = world.addNode("n1");
   node.runtime.images.load("busybox", {});
-  node.start((ports, self) => compose(ports, kubeletOptions(self.name, ...flags)));
+  node.start(kubeletWith(...flags));
   const { find, create } = plainPods(world);
   const lifecycle = { stopSignal: "SIGUSR1" };
   create("a", { command: [...scripted(heeding)], lifecycle }, { terminationGracePeriodSeconds: 20 });
