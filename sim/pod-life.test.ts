@@ -239,6 +239,18 @@ test("[6.10] a pod that is on its node longer than its deadline ends as failed, 
     ["Failed", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline"],
   );
   assert.ok(![...node.runtime.containers.values()].some(({ state }) => state === "running"));
+  assert.equal(statusOf(find("late"))?.state?.terminated?.exitCode, 0, "as it ended on its signal");
+});
+
+test("[6.10][11.1] of a container that was not started by its pod's deadline nobody says that it ended well", async () => {
+  const { world, find, create } = begin(({ port, name }) =>
+    port === "runtime" && name === "StartContainer" ? { kind: "hang", effect: "none" } : undefined,
+  );
+  create("late", server, { activeDeadlineSeconds: 10 });
+  await world.advance(120_000);
+  assert.deepEqual([find("late")?.status?.phase, find("late")?.status?.reason], ["Failed", "DeadlineExceeded"]);
+  const { exitCode, reason } = statusOf(find("late"))?.state?.terminated ?? {};
+  assert.deepEqual([exitCode, reason], [137, "ContainerStatusUnknown"]);
 });
 
 test("[6.3][7.13] the runs of a crashing container are 0, 10, 20, 40, 80, 160, 300 and 300 s apart", async () => {

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { BothAgents, NODES, nameOn, SIDES } from "../support/both-agents.ts";
-import { type ClusterPods, isRunning, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
+import { type ClusterPods, hasEndedWhole, isRunning, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
 import { neutralStatus } from "../support/normal-form.ts";
 import { reboot } from "../support/reboot.ts";
 
@@ -71,9 +71,8 @@ void suite("a restart of the machine", () => {
   });
 
   test("[7.3] a pod that is never run again has failed with it", async () => {
-    const ended = ({ status }: Pod) => status?.phase === "Failed";
     const [go, ours] = await Promise.all(
-      SIDES.map((side) => pods.first(nameOn(side, "once"), "has failed", ended, SOON_MS)),
+      SIDES.map((side) => pods.first(nameOn(side, "once"), "has failed", hasEndedWhole, SOON_MS)),
     );
     // The address it had is forgotten by the Go kubelet with its process, and stays published by ours.
     const withoutAddress = (pod: Pod) => {

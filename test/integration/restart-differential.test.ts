@@ -9,7 +9,7 @@ import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { BothAgents, NODES, SIDES, type Side } from "../support/both-agents.ts";
-import { type ClusterPods, podOn } from "../support/cluster-pods.ts";
+import { type ClusterPods, hasEndedWhole, podOn } from "../support/cluster-pods.ts";
 import { runsOf } from "../support/cri-log.ts";
 import { neutralEvents, neutralStatus } from "../support/normal-form.ts";
 import { CASES, FINISHED, isRestarted, RESTARTED, type RestartCase } from "./restart-differential/cases.ts";
@@ -57,8 +57,7 @@ async function both(one: RestartCase, what: string, is: (pod: Pod) => boolean) {
 void suite("pods that end, under both agents", () => {
   test("[7.10][11.1] a pod that is not run again ends in the same phase, with the same last words", async () => {
     for (const one of FINISHED) {
-      const ended = ({ status }: Pod) => status?.phase === "Succeeded" || status?.phase === "Failed";
-      const { go, ours } = await both(one, "ended", ended);
+      const { go, ours } = await both(one, "ended", hasEndedWhole);
       assert.equal(ours.status?.phase, one.end === "exit0" ? "Succeeded" : "Failed", titleOf(one));
       assert.deepEqual(neutralStatus(ours), neutralStatus(go), titleOf(one));
       for (const side of SIDES) {

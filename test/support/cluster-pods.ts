@@ -165,8 +165,16 @@ export const isRunning = ({ status }: Pod): boolean =>
 export const conditionOf = ({ status }: Pick<Pod, "status">, type: string) =>
   status?.conditions?.find((condition) => condition.type === type);
 
-/** It has failed, and all of that is told: the Go kubelet may tell of the phase before it tells of the containers and the sandbox. */
+/**
+ * It is over, and all of that is told: the Go kubelet puts together what it writes from a status of before and from whether anything may run now, so
+ * it may tell of the phase before it tells of the sandbox.
+ */
+export const hasEndedWhole = (pod: Pod): boolean =>
+  (pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed") &&
+  conditionOf(pod, "PodReadyToStartContainers")?.status !== "True";
+
+/** Of one that was made to end: what of its containers was told before may still be that they run. */
 export const hasFailedWhole = (pod: Pod): boolean =>
   pod.status?.phase === "Failed" &&
-  (pod.status.containerStatuses ?? []).every(({ state }) => state?.terminated !== undefined) &&
-  conditionOf(pod, "PodReadyToStartContainers")?.status === "False";
+  hasEndedWhole(pod) &&
+  (pod.status.containerStatuses ?? []).every(({ state }) => state?.terminated !== undefined);

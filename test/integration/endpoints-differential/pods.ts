@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
 import { isReady } from "../../../src/domain/node/conditions.ts";
 import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
-import { BUSYBOX, SLEEPER, sh } from "../../support/cluster-pods.ts";
+import { BUSYBOX, hasEndedWhole, SLEEPER, sh } from "../../support/cluster-pods.ts";
 
 export const STATIC_POD = "fixed";
 
@@ -65,8 +65,8 @@ export async function makePods(cluster: Cluster, node: ClusterNode, namespace: s
 
 /** Where each pod stays. One that crashes never does: it is on its way for good. */
 const REST: Readonly<Record<string, (pod: Pod) => boolean>> = {
-  ended: ({ status }) => status?.phase === "Succeeded",
-  failed: ({ status }) => status?.phase === "Failed",
+  ended: hasEndedWhole,
+  failed: hasEndedWhole,
   crashing: ({ status }) => (status?.containerStatuses?.[0]?.restartCount ?? 0) > 0,
   unpulled: ({ status }) => status?.containerStatuses?.[0]?.state?.waiting?.reason === "ErrImageNeverPull",
 };

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import type { Side } from "../../support/both-agents.ts";
-import { podOn } from "../../support/cluster-pods.ts";
+import { hasEndedWhole, podOn } from "../../support/cluster-pods.ts";
 import { toldByBoth } from "../../support/normal-form.ts";
 import { type Case, isTriedAgain, podName, type World } from "./case.ts";
 import { logText, parseViews, viewsEnded } from "./container-view.ts";
@@ -96,8 +96,7 @@ async function reach(world: World, one: Case, side: Side): Promise<Moments> {
   const limitMs = one.meanwhile === undefined ? LIMIT_MS : LIVE_LIMIT_MS;
   switch (ending.kind) {
     case "ends": {
-      const ended = ({ status }: Pod) => status?.phase === "Succeeded" || status?.phase === "Failed";
-      const pod = await pods.first(name, "ended", ended, limitMs);
+      const pod = await pods.first(name, "ended", hasEndedWhole, limitMs);
       assert.equal(pod.status?.phase, ending.phase, `${name}: ${JSON.stringify(pod.status)}`);
       return { ended: pod };
     }

@@ -1,7 +1,7 @@
 /** Pods with every kind of probe, what becomes of each, and what is told of it: under any kubelet. */
 import type { Container, Pod, PodSpec, Probe } from "../../../src/api/gen/core-v1.ts";
 import { AGNHOST_IMAGE } from "../../cluster/images.ts";
-import { conditionOf, STAY, sh } from "../../support/cluster-pods.ts";
+import { conditionOf, hasEndedWhole, STAY, sh } from "../../support/cluster-pods.ts";
 
 export interface ProbeCase {
   readonly name: string;
@@ -233,7 +233,7 @@ export const CASES: readonly ProbeCase[] = [
     rows: ["12.7"],
     spec: one(sh(STAY), { livenessProbe: { ...exec("false"), initialDelaySeconds: 2 } }, { restartPolicy: "Never" }),
     what: "ended",
-    is: ({ status }) => status?.phase === "Succeeded",
+    is: (pod) => pod.status?.phase === "Succeeded" && hasEndedWhole(pod),
     // With it the pod ends.
     told: [failed("Liveness", ""), "Killing Stopping container main"],
   },

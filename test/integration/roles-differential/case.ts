@@ -1,7 +1,7 @@
 /** What a pod of this suite is: what it is made of, how far it comes under any kubelet, and what is done to it on the way. */
 import type { Container, Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
-import { conditionOf, isRunning, SLEEPER } from "../../support/cluster-pods.ts";
+import { conditionOf, hasEndedWhole, isRunning, SLEEPER } from "../../support/cluster-pods.ts";
 
 /** In the words of a test that waits for it. */
 interface Until {
@@ -33,10 +33,14 @@ export const exec = (script: string) => ({ exec: { command: ["sh", "-c", script]
 export const ran: Until = { what: "ran", is: isRunning, comes: "far" };
 export const succeeded: Until = {
   what: "succeeded",
-  is: ({ status }) => status?.phase === "Succeeded",
+  is: (pod) => pod.status?.phase === "Succeeded" && hasEndedWhole(pod),
   comes: "far",
 };
-export const failed: Until = { what: "failed", is: ({ status }) => status?.phase === "Failed", comes: "short" };
+export const failed: Until = {
+  what: "failed",
+  is: (pod) => pod.status?.phase === "Failed" && hasEndedWhole(pod),
+  comes: "short",
+};
 
 /** A container of this list waits with this reason after so many restarts. */
 export const waits = (

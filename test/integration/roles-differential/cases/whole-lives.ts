@@ -114,7 +114,8 @@ const ENDS: Cases = {
   "deadline-far": job(["6.10"], 0, {}, { activeDeadlineSeconds: 600 }),
   "deadline-passed": {
     rows: ["6.10"],
-    spec: { activeDeadlineSeconds: 6, containers: [SLEEPER] },
+    // Long enough for a busy machine: one that has not started by then ends otherwise, under both.
+    spec: { activeDeadlineSeconds: 30, containers: [SLEEPER] },
     until: { what: "was over", is: hasFailedWhole, comes: "short", isLoose: true },
   },
 };
