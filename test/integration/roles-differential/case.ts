@@ -9,7 +9,7 @@ interface Until {
   readonly is: (pod: Pod) => boolean;
   /** "far": as whoever made it wants it. */
   readonly comes: "far" | "short";
-  /** How often something was told or made by then depends on the moment. */
+  /** It never rests: how often something was told or made by then depends on the moment, and one that both told of is compared. */
   readonly isLoose?: true;
 }
 
@@ -42,18 +42,17 @@ export const failed: Until = {
   comes: "short",
 };
 
-/** A container of this list waits with this reason after so many restarts. */
+/** A container of this list waits with this reason after so many restarts, or more: a busy machine may be past the end of a wait before it tells of it. */
 export const waits = (
   list: "initContainerStatuses" | "containerStatuses",
   reason: string,
   restarts: number,
   comes: "far" | "short" = "short",
 ): Until => ({
-  what: `waited with ${reason} after ${restarts}`,
+  what: `waited with ${reason} after ${restarts} or more`,
   is: ({ status }) =>
-    status?.[list]?.some(
-      ({ state, restartCount }) => state?.waiting?.reason === reason && restartCount === restarts,
-    ) === true,
+    status?.[list]?.some(({ state, restartCount }) => state?.waiting?.reason === reason && restartCount >= restarts) ===
+    true,
   comes,
   isLoose: true,
 });
