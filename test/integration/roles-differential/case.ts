@@ -17,6 +17,8 @@ export interface Case {
   readonly rows: readonly string[];
   readonly spec: Partial<PodSpec>;
   readonly until: Until;
+  /** Events that either agent may tell or not, as it happens to come by. */
+  readonly byChance?: RegExp;
   /** Deleted then, and compared once more when it is gone. */
   readonly ends?: "well" | "badly";
   /** Done to it once it runs, before anything is waited for. */
