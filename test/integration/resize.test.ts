@@ -195,7 +195,8 @@ describe("resizes under both agents", () => {
     const change = { spec: { containers: [{ name: "main", resources: { requests: { cpu: "700m" } } }] } };
     for (const side of SIDES) await resizeTo(nameOn(side, "waits"), change, "deferred");
     for (const name of own) await pods.delete(name, 1);
-    for (const side of SIDES) await pods.first(nameOn(side, "waits"), "is done", HAS_ENDED.done, WAIT_MS);
+    const isGranted = (pod: Pod) => (pod.metadata?.generation ?? 0) > 1 && HAS_ENDED.done(pod);
+    for (const side of SIDES) await pods.first(nameOn(side, "waits"), "is granted", isGranted, WAIT_MS);
     const families = [
       "kubelet_container_requested_resizes_total",
       "kubelet_pod_deferred_accepted_resizes_total",
@@ -206,6 +207,8 @@ describe("resizes under both agents", () => {
     for (const name of families) {
       assert.deepEqual(figuresOf(ours?.get(name)), figuresOf(go?.get(name)), name);
     }
+    const accepted = ours?.get("kubelet_pod_deferred_accepted_resizes_total");
+    assert.deepEqual(figuresOf(accepted), new Map([["retry_trigger=pod_terminated", 1]]));
     assert.equal(ours?.get("kubelet_pod_resize_duration_milliseconds")?.kind, "histogram");
   });
 

@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { container, instance, pod, sandbox, view } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
-import type { Pod, PodCondition, PodStatus } from "../../api/gen/core-v1.ts";
+import { applyStrategicMerge } from "../../../test/support/strategic-merge-applier.ts";
+import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
+import { jsonEqual } from "../../base/json-equal.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
@@ -13,6 +15,7 @@ import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "../../domain/pod/pod-ide
 import type { PodLifecycle } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { STATUS_FIELDS } from "../../domain/pod-status/status-patch.ts";
 import { FIRST_VERDICTS, type ProbeResult, type ProbeVerdicts } from "../../domain/probes/verdicts.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import { StatusPublisher } from "./status.ts";
@@ -25,14 +28,19 @@ function world(object: Pod = pod(), isStatic = false) {
   const sent: PodStatus[] = [];
   const removed: string[] = [];
   let status: PodStatus = {};
+  const versions: Pod[] = [];
+  let isAnswerLost = false;
   const patch = ((_resource: unknown, _name: unknown, { body }: { readonly body: { readonly status: PodStatus } }) => {
     sent.push(body.status);
-    status = { ...status, ...body.status, conditions: mergedConditions(status, body.status) };
-    return Promise.resolve({
-      ...object,
-      metadata: { ...object.metadata, resourceVersion: String(sent.length) },
-      status,
-    });
+    const merged = applyStrategicMerge({ ...status }, { ...body.status }, STATUS_FIELDS) as PodStatus;
+    const last = versions.at(-1);
+    if (last !== undefined && jsonEqual(merged, status)) return Promise.resolve(last);
+    status = merged;
+    const version = { ...object, metadata: { ...object.metadata, resourceVersion: String(sent.length) }, status };
+    versions.push(version);
+    if (!isAnswerLost) return Promise.resolve(version);
+    isAnswerLost = false;
+    return Promise.reject(new Error("no answer"));
   }) as unknown as ApiServer["patch"];
   const desiredPods = new LatestCell<DesiredPods>(noPods);
   const admittedPods = new LatestTable<string, AdmittedPod>();
@@ -65,7 +73,12 @@ function world(object: Pod = pod(), isStatic = false) {
   return {
     clock,
     sent,
+    /** As the watch shows them, sooner or later. */
+    versions,
     removed,
+    loseAnswer: () => {
+      isAnswerLost = true;
+    },
     probed: async (id: string, verdicts: Partial<ProbeVerdicts>) => {
       probeResults.set(id, { uid, ...FIRST_VERDICTS, ...verdicts });
       await clock.advance(0);
@@ -78,7 +91,11 @@ function world(object: Pod = pod(), isStatic = false) {
       admittedPods.set(uid, { uid, pod: shown, isStatic, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
       await clock.advance(0);
     },
-    told: async (seen: PodRuntimeView, lifecycle: PodLifecycle = { kind: "running" }) => {
+    told: async (
+      seen: PodRuntimeView,
+      lifecycle: PodLifecycle = { kind: "running" },
+      more: Partial<PodOutcome> = {},
+    ) => {
       podOutcomes.set(uid, {
         uid,
         lifecycle,
@@ -87,6 +104,7 @@ function world(object: Pod = pod(), isStatic = false) {
         resets: new Map(),
         postStartDue: new Set(),
         messages: new Map(),
+        ...more,
       });
       await clock.advance(0);
     },
@@ -95,14 +113,6 @@ function world(object: Pod = pod(), isStatic = false) {
       await running;
     },
   };
-}
-
-function mergedConditions(before: PodStatus, change: PodStatus): readonly PodCondition[] {
-  const byType = new Map((before.conditions ?? []).map((condition) => [condition.type, condition]));
-  for (const condition of change.conditions ?? []) {
-    byType.set(condition.type, { ...byType.get(condition.type), ...condition });
-  }
-  return [...byType.values()];
 }
 
 const readyToStart = ({ conditions }: PodStatus) =>
@@ -209,5 +219,39 @@ test("[11.2] what somebody else writes over a status is put right, and the echo 
     status: { ...echo.status, phase: "Pending" },
   });
   assert.deepEqual([sent.length, sent[1]?.phase], [2, "Running"]);
+  await end();
+});
+
+const RUNS = { kind: "running" } as const;
+const isResizing = ({ status }: Pod) => status?.conditions?.some(({ type }) => type === "PodResizeInProgress") === true;
+
+test("what a lost answer left behind is taken back, though the watch shows it only together with what came after", async () => {
+  const { clock, sent, versions, loseAnswer, told, watched, end } = world();
+  const runs = view([sandbox()], [instance("app", "running")]);
+  await told(runs);
+  await watched(versions[0] ?? assert.fail());
+  loseAnswer();
+  await told(runs, RUNS, { resize: { generation: 2, error: "" } });
+  await told(view([sandbox()], [instance("app", "exited")]));
+  await clock.advance(10_000);
+  await watched(versions.at(-1) ?? assert.fail());
+  await clock.advance(60_000);
+  assert.ok(isResizing(versions[1] ?? assert.fail()), "the server had taken it");
+  assert.ok(!isResizing(versions.at(-1) ?? assert.fail()), "and has heard since that it is over");
+  assert.ok(sent.length <= 4, `${sent.length} patches`);
+  await end();
+});
+
+test("what the watch shows late of our own writing is no news", async () => {
+  const { clock, sent, versions, told, watched, end } = world();
+  const runs = view([sandbox()], [instance("app", "running")]);
+  await told(runs);
+  await told(runs, RUNS, { resize: { generation: 2, error: "" } });
+  await told(runs);
+  assert.equal(sent.length, 3);
+  for (const version of versions.slice()) await watched(version);
+  await clock.advance(60_000);
+  assert.equal(sent.length, 3);
+  assert.ok(!isResizing(versions.at(-1) ?? assert.fail()));
   await end();
 });

@@ -57,12 +57,6 @@ const RETRY_MS_MAX = 10_000;
 const MINOR_WAIT_MS = 250;
 
 /** Our newest knowledge of what is published, until the watch has caught up with it. */
-interface Written {
-  /** The version that the watch showed when we wrote. */
-  readonly over: string | undefined;
-  readonly published: Pod;
-}
-
 /** What was last found to be published as it should be. */
 interface Agreed {
   readonly outcome: PodOutcome;
@@ -73,7 +67,8 @@ interface Agreed {
 
 export class StatusPublisher {
   readonly #options: StatusOptions;
-  readonly #written = new Map<string, Written>();
+  /** What the API server has answered, until the watch shows that or something newer. */
+  readonly #written = new Map<string, Pod>();
   readonly #agreed = new Map<string, Agreed>();
   readonly #failures = new Map<string, number>();
   /** Whose removal the API server has taken; until the watch shows it there is nothing more to ask for. */
@@ -171,6 +166,7 @@ export class StatusPublisher {
       const now = this.#isAgreed(uid, outcome, published)
         ? published
         : await this.#publish(admitted, outcome, published, signal, wakeIn);
+      if (now === undefined) return;
       step = "object";
       await this.#removeIfOver(admitted, outcome, now, signal);
       this.#failures.delete(uid);
@@ -200,24 +196,22 @@ export class StatusPublisher {
     const watched = isStatic ? mirrorOf(pod, this.#options.desiredPods.value) : pod;
     if (watched === undefined) return undefined;
     const written = this.#written.get(uid);
-    if (
-      written !== undefined &&
-      written.published.metadata?.uid === watched.metadata?.uid &&
-      written.over === watched.metadata?.resourceVersion
-    ) {
-      return { ...watched, status: written.published.status ?? {} };
+    const isOurs = written?.metadata?.uid === watched.metadata?.uid;
+    if (written !== undefined && isOurs && versionOf(written) > versionOf(watched)) {
+      return { ...watched, status: written.status ?? {} };
     }
     this.#written.delete(uid);
     return watched;
   }
 
+  /** Answers with what is published then; undefined: it is told later. */
   async #publish(
     admitted: AdmittedPod,
     outcome: PodOutcome,
     published: Pod,
     signal: AbortSignal,
     wakeIn: (ms: number) => void,
-  ): Promise<Pod> {
+  ): Promise<Pod | undefined> {
     const { api } = this.#options;
     // Whatever changes while the patch is under way is not in it.
     const around = this.#around(outcome);
@@ -226,10 +220,11 @@ export class StatusPublisher {
     if (waitMs > 0) wakeIn(waitMs);
     if (patch === undefined) this.#untoldSinceMs.delete(admitted.uid);
     if (patch === undefined) this.#agree(admitted.uid, outcome, this.#versionOf(admitted.uid, published), around);
-    if (patch === undefined || waitMs > 0) return published;
+    if (patch === undefined) return published;
+    if (waitMs > 0) return undefined;
     this.#minorSinceMs.delete(admitted.uid);
     const { name = "", namespace = "" } = published.metadata ?? {};
-    const over = published.metadata?.resourceVersion;
+    const before = this.#versionOf(admitted.uid, published);
     const answer = await api.patch(
       pods,
       { name, namespace },
@@ -238,9 +233,14 @@ export class StatusPublisher {
       signal,
     );
     this.#measure(admitted.uid);
-    this.#written.set(admitted.uid, { over, published: answer });
-    this.#agree(admitted.uid, outcome, answer.metadata?.resourceVersion, around);
-    return { ...published, status: answer.status ?? {} };
+    this.#written.set(admitted.uid, answer);
+    const now = { ...published, status: answer.status ?? {} };
+    const version = answer.metadata?.resourceVersion;
+    // What we wrote upon may be older than what there was, as where an answer was lost. What the server does not take is not told again and again.
+    const isTold = statusPatch(now, this.#wanted(admitted, outcome, now.status)) === undefined;
+    if (!isTold && version !== before) throw new Error("what is published now is not what was to be published");
+    this.#agree(admitted.uid, outcome, version, around);
+    return now;
   }
 
   #measure(uid: string): void {
@@ -252,7 +252,7 @@ export class StatusPublisher {
 
   /** Of the status that is published as far as we know. */
   #versionOf(uid: string, published: Pod): string | undefined {
-    return (this.#written.get(uid)?.published ?? published).metadata?.resourceVersion;
+    return (this.#written.get(uid) ?? published).metadata?.resourceVersion;
   }
 
   #agree(uid: string, outcome: PodOutcome, resourceVersion: string | undefined, around: string): void {
@@ -326,6 +326,9 @@ export class StatusPublisher {
     this.#removed.add(uid);
   }
 }
+
+/** Versions of one kind of object count up, and may be compared. */
+const versionOf = ({ metadata }: Pod): number => Number(metadata?.resourceVersion ?? 0);
 
 /** A pod that is not taken yet has no worker's word, and still says what it waits for. */
 const withoutOutcome = (admitted: AdmittedPod | undefined): PodOutcome | undefined =>

@@ -4,7 +4,7 @@ import type { JsonObject } from "../../base/json-equal.ts";
 import { type MergeFields, strategicMergePatch } from "../../base/strategic-merge.ts";
 
 /** As the API server merges a pod's status. The lists of containers are replaced whole. */
-const STATUS_FIELDS: MergeFields = {
+export const STATUS_FIELDS: MergeFields = {
   conditions: { kind: "listByKey", key: "type" },
   podIPs: { kind: "listByKey", key: "ip" },
   hostIPs: { kind: "listReplaced" },
