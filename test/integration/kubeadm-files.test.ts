@@ -140,7 +140,10 @@ describe("a node that kubeadm has joined", () => {
 
   const filesNow = async () =>
     Object.fromEntries(await Promise.all(WRITTEN.map(async (path) => [path, await read(path)] as const)));
-  const isReady = () => cluster.kubectl("wait", "--for=condition=Ready", `node/${node.name}`, "--timeout=60s");
+  const isReady = async () => {
+    for (const what of ["create", "condition=Ready"])
+      await cluster.kubectl("wait", `--for=${what}`, `node/${node.name}`, "--timeout=60s");
+  };
   const containerId = (pod: string) =>
     cluster.kubectl("get", "pod", pod, "-o", "jsonpath={.status.containerStatuses[0].containerID}");
   const configz = async () =>

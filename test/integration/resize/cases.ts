@@ -45,10 +45,13 @@ const restartsFor = (resourceName: string) => ({
   ],
 });
 
-/** Uses 40 MB and some. */
-const FULL = sh(
-  "trap 'exit 0' TERM; head -c 40000000 /dev/zero | tail > /dev/shm/x & x=$(head -c 40000000 /dev/zero | tr '\\0' x); while :; do sleep 1000 & wait; done",
-);
+/** Uses 40 MB and some from when it counts as started. */
+const FULL: Container = {
+  ...sh(
+    "trap 'exit 0' TERM; x=$(head -c 40000000 /dev/zero | tr '\\0' x); touch /tmp/full; while :; do sleep 1000 & wait; done",
+  ),
+  lifecycle: { postStart: { exec: { command: ["sh", "-c", "until [ -e /tmp/full ]; do sleep 0.1; done"] } } },
+};
 
 export const CASES: Readonly<Record<string, ResizeCase>> = {
   "cpu-up": {
