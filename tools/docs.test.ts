@@ -49,8 +49,11 @@ function problemOfNpm([verb = "", ...rest]: readonly string[]): string | undefin
   const name = verb === "run" ? rest[0] : verb;
   if (name === undefined || !(name in scripts)) return `package.json has no script ${name}`;
   const [first = ""] = rest.slice(rest.indexOf("--") + 1);
-  if (name === "cluster" && !new RegExp(`^    case "${first}":`, "m").test(read("test/cluster/cli.ts"))) {
-    return `the cluster command has no verb ${first}`;
+  if (
+    (name === "cluster" || name === "guest") &&
+    !new RegExp(`^    case "${first}":`, "m").test(read(`test/${name}/cli.ts`))
+  ) {
+    return `the ${name} command has no verb ${first}`;
   }
   if (name === "proof" && !proofNames().includes(first)) return `there is no proof ${first}`;
   return undefined;

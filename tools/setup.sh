@@ -8,8 +8,8 @@
 # checks and the unit tests need neither.
 
 deckhand_packages=(
-  busybox-static bzip2 ca-certificates conntrack ethtool gcc git iproute2 iptables kmod libc6-dev libseccomp-dev make mmdebstrap mount
-  nftables openssl pkg-config procps prometheus socat strace util-linux xz-utils
+  busybox-static bzip2 ca-certificates conntrack e2fsprogs ethtool gcc git iproute2 iptables kmod libc6-dev libseccomp-dev make mmdebstrap mount
+  nftables openssl pkg-config procps prometheus qemu-system-x86 qemu-utils socat strace util-linux xz-utils
 )
 deckhand_missing=()
 for deckhand_package in "${deckhand_packages[@]}"; do

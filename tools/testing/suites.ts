@@ -2,7 +2,7 @@
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
-export const suiteNames = ["unit", "integration"] as const;
+export const suiteNames = ["unit", "integration", "guest"] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
 export interface Suite {
@@ -15,6 +15,8 @@ export interface Suite {
   readonly measuring: Batch;
   /** A file that takes longer is killed and has failed. */
   readonly fileLimitMs: number;
+  /** Run on every change, so that it counts in the sum of a commit. */
+  readonly always: boolean;
 }
 
 /** Files that run so many at a time, begun in this order. */
@@ -28,13 +30,14 @@ const proof = (...names: readonly string[]) => names.map((name) => `test/proofs/
 
 export const suites: Readonly<Record<SuiteName, Suite>> = {
   unit: {
-    patterns: ["src", "sim", "tools", "test/cluster", "test/contract", "test/conformance"].map(
+    patterns: ["src", "sim", "tools", "test/cluster", "test/contract", "test/conformance", "test/guest/pieces"].map(
       (folder) => `${folder}/**/*.test.ts`,
     ),
     concurrency: availableParallelism(),
     first: [],
     measuring: { files: [], concurrency: 1 },
     fileLimitMs: 5 * 60_000,
+    always: true,
   },
   // Most of them wait more than they work. Proofs run here too, in the small size.
   integration: {
@@ -66,6 +69,16 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       concurrency: 2,
     },
     fileLimitMs: 30 * 60_000,
+    always: true,
+  },
+  // An emulated guest keeps a core or two busy.
+  guest: {
+    patterns: ["test/guest/*.test.ts"],
+    concurrency: 1,
+    first: [],
+    measuring: { files: [], concurrency: 1 },
+    fileLimitMs: 30 * 60_000,
+    always: false,
   },
 };
 

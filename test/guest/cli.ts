@@ -1,0 +1,123 @@
+/**
+ * `npm run guest -- <verb>`: a guest by hand. `shell` and `run` resume one when there is none of that name; it outlives the command, with
+ * all that was done in it, until `down` ends it.
+ */
+import { readFile, stat } from "node:fs/promises";
+import { connect } from "node:net";
+import type { Guest } from "./guest.ts";
+import { openGuest, resumeGuest } from "./guests.ts";
+import { sockets } from "./pieces/qemu.ts";
+import { endAbandoned, endGuest, listGuests } from "./records.ts";
+import { guestSnapshot } from "./snapshot.ts";
+
+const USAGE = `npm run guest -- [--name NAME] <verb>   (default name: dev, or DECKHAND_GUEST)
+
+  build               makes the image and the kept guest, where they are not cached
+  shell               a shell in the guest; Ctrl-] leaves it
+  run FILE|COMMAND... a script of bash's, or a command, in the guest; its exit code is this command's
+  list                all guests
+  down                ends it
+`;
+
+/** Ctrl-], as telnet has it. */
+const LEAVE = 0x1d;
+const RUN_MS = 60 * 60_000;
+
+const say = (line: string) => console.log(line);
+const tell = (line: string) => console.error(line);
+
+async function main(argv: readonly string[]): Promise<number> {
+  const args = [...argv];
+  let name = process.env["DECKHAND_GUEST"] ?? "dev";
+  while (args[0] === "--name") name = args.splice(0, 2)[1] ?? name;
+  const [verb, ...rest] = args;
+  switch (verb) {
+    case "build": {
+      const { key } = await guestSnapshot(say);
+      say(`guests are resumed from ${key}`);
+      return 0;
+    }
+    case "shell":
+      return shell(name);
+    case "run":
+      return rest.length === 0 ? usage(2) : run(name, rest);
+    case "list":
+      for (const guest of await listGuests()) say(`${guest.name}\t${guest.state}`);
+      return 0;
+    case "down":
+      return down(name);
+    default:
+      return usage(verb === undefined || verb === "help" ? 0 : 2);
+  }
+}
+
+function usage(code: number): number {
+  process.stderr.write(USAGE);
+  return code;
+}
+
+async function theGuest(name: string): Promise<Guest> {
+  await endAbandoned();
+  if ((await listGuests()).some((guest) => guest.name === name)) return openGuest(name);
+  await guestSnapshot(tell);
+  const startedMs = performance.now();
+  const guest = await resumeGuest({ name, mayReboot: true, stays: true });
+  tell(`${name} is up after ${((performance.now() - startedMs) / 1000).toFixed(1)} s; \`down\` ends it`);
+  return guest;
+}
+
+async function run(name: string, [first = "", ...rest]: readonly string[]): Promise<number> {
+  const isFile = rest.length === 0 && (await stat(first).catch(() => undefined))?.isFile() === true;
+  const script = isFile ? await readFile(first, "utf8") : [first, ...rest].join(" ");
+  const guest = await theGuest(name);
+  try {
+    const { code, stdout, stderr } = await guest.run(script, { limitMs: RUN_MS });
+    process.stdout.write(stdout);
+    process.stderr.write(stderr);
+    return code;
+  } finally {
+    await guest.leave();
+  }
+}
+
+async function shell(name: string): Promise<number> {
+  const guest = await theGuest(name);
+  if (process.stdout.isTTY) {
+    const { columns, rows } = process.stdout;
+    await guest.must(`stty -F /dev/hvc0 cols ${columns} rows ${rows}`);
+  }
+  await guest.leave();
+  tell("Ctrl-] leaves; Enter brings a prompt");
+  const line = connect(sockets(guest.folder).shell);
+  if (process.stdin.isTTY) process.stdin.setRawMode(true);
+  line.pipe(process.stdout);
+  process.stdin.on("data", (keys: Buffer) => {
+    const end = keys.indexOf(LEAVE);
+    line.write(end < 0 ? keys : keys.subarray(0, end));
+    if (end >= 0) line.end();
+  });
+  await new Promise<void>((resolve, reject) => {
+    line.once("close", () => resolve());
+    line.once("error", reject);
+  });
+  if (process.stdin.isTTY) process.stdin.setRawMode(false);
+  process.stdin.destroy();
+  return 0;
+}
+
+async function down(name: string): Promise<number> {
+  if (!(await listGuests()).some((guest) => guest.name === name)) throw new Error(`there is no guest ${name}`);
+  await endGuest(name);
+  say(`${name} is down, nothing is left`);
+  return 0;
+}
+
+main(process.argv.slice(2)).then(
+  (code) => {
+    process.exitCode = code;
+  },
+  (error: unknown) => {
+    console.error(error);
+    process.exitCode = 1;
+  },
+);

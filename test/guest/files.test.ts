@@ -1,0 +1,72 @@
+/** Files on their way into a guest and out of it. */
+import assert from "node:assert/strict";
+import { createHash, randomBytes } from "node:crypto";
+import { mkdir, mkdtemp, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { figure } from "../figures.ts";
+import type { Guest } from "./guest.ts";
+import { resumeGuest } from "./guests.ts";
+
+const BIG_BYTES = 100 * 2 ** 20;
+const sha256 = (content: Uint8Array) => createHash("sha256").update(content).digest("hex");
+
+describe("files", () => {
+  let guest: Guest;
+  let folder: string;
+
+  before(async () => {
+    folder = await mkdtemp(join(tmpdir(), "deckhand-guest-files-"));
+    guest = await resumeGuest();
+  });
+  after(async () => {
+    await guest.close();
+    await rm(folder, { recursive: true });
+  });
+
+  test("100 MB come in and go out unchanged", async () => {
+    const content = randomBytes(BIG_BYTES);
+    const from = join(folder, "big");
+    await writeFile(from, content, { mode: 0o750 });
+    let startedMs = performance.now();
+    await guest.put({ "/opt/new folder/big": { from } });
+    figure("put 100 MB", Math.round(performance.now() - startedMs), "ms");
+    const [sum] = (await guest.must("sha256sum '/opt/new folder/big'")).split(" ");
+    assert.equal(sum, sha256(content));
+    assert.equal(await guest.must("stat -c %a '/opt/new folder/big'"), "750\n");
+
+    startedMs = performance.now();
+    const back = await guest.get(["/opt/new folder"], join(folder, "out"));
+    figure("get 100 MB", Math.round(performance.now() - startedMs), "ms");
+    assert.equal(sha256(await readFile(join(back, "big"))), sha256(content));
+    assert.equal((await stat(join(back, "big"))).mode & 0o777, 0o750);
+  });
+
+  test("a folder is laid over what is there, with its links; a file takes the place of another that runs", async () => {
+    const from = join(folder, "tree");
+    await mkdir(join(from, "inner"), { recursive: true });
+    await writeFile(join(from, "inner", "new"), "new\n");
+    await symlink("inner/new", join(from, "link"));
+    await guest.must(
+      "mkdir -p /opt/tree/inner; echo old > /opt/tree/inner/old; cp /bin/sleep /opt/runs; /opt/runs 600 &",
+    );
+    await guest.put({ "/opt/tree": { from }, "/opt/runs": { content: "#!/bin/sh\necho replaced\n", mode: 0o755 } });
+    assert.equal(
+      await guest.must("cat /opt/tree/inner/old /opt/tree/link; readlink /opt/tree/link; /opt/runs"),
+      "old\nnew\ninner/new\nreplaced\n",
+    );
+  });
+
+  test("as many disks as one likes come and go", async () => {
+    for (let turn = 0; turn < 6; turn += 1) await guest.put({ [`/opt/turn-${turn}`]: { content: `${turn}` } });
+    assert.equal(await guest.must("cat /opt/turn-*"), "012345");
+    assert.equal(await guest.must("lsblk -dno NAME"), "vda\n");
+  });
+
+  test("what is not there is told", async () => {
+    await assert.rejects(guest.get(["/no/such/file"], join(folder, "none")), /no\/such\/file/);
+    await assert.rejects(guest.put({ "/opt/x": { from: join(folder, "missing") } }), /ENOENT/);
+    assert.equal(await guest.must("lsblk -dno NAME"), "vda\n");
+  });
+});

@@ -1,0 +1,45 @@
+/** Guests for tests and for the command line: `resumeGuest` gives a fresh one in a second or two. */
+import { Guest } from "./guest.ts";
+import { listGuests, readRecord } from "./records.ts";
+import { guestSnapshot } from "./snapshot.ts";
+import { startGuest } from "./start.ts";
+
+export interface GuestOptions {
+  /** 1 to 20 of a-z, 0-9 and -; one of its own unless given. */
+  readonly name?: string;
+  /** Also its host name in the network; that of the image unless given. */
+  readonly hostname?: string;
+  /** One that may not ends when its guest reboots or its kernel panics. */
+  readonly mayReboot?: boolean;
+  /** Outlives this process. */
+  readonly stays?: boolean;
+  readonly report?: (line: string) => void;
+}
+
+let made = 0;
+
+export async function resumeGuest({ name, hostname, mayReboot, stays, report }: GuestOptions = {}): Promise<Guest> {
+  const { image, disk, state } = await guestSnapshot(report);
+  const guest = await startGuest({
+    name: name ?? `t${process.pid}-${(made += 1)}`,
+    disposable: stays !== true,
+    mayReboot: mayReboot ?? false,
+    kernel: image.kernel,
+    initrd: image.initrd,
+    base: { file: disk, format: "qcow2" },
+    resumeFrom: state,
+  });
+  if (hostname !== undefined) {
+    const hosts = `127.0.0.1 localhost\n127.0.1.1 ${hostname}`;
+    await guest.must(`hostname ${hostname}\necho ${hostname} > /etc/hostname\nprintf '${hosts}\\n' > /etc/hosts`);
+  }
+  return guest;
+}
+
+/** One that is up already, whoever made it. */
+export async function openGuest(name: string): Promise<Guest> {
+  const known = (await listGuests()).find((each) => each.name === name);
+  const record = await readRecord(name);
+  if (known?.state !== "up" || record === undefined) throw new Error(`there is no guest ${name}`);
+  return Guest.connect(record);
+}

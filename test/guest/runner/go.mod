@@ -1,0 +1,3 @@
+module deckhand/guest-runner
+
+go 1.26
