@@ -1,14 +1,24 @@
-import { cgroupsContract } from "../test/contract/cgroups-contract.ts";
+import type { CgroupName } from "../src/domain/resources/cgroup-values.ts";
+import type { CgroupDriver } from "../src/domain/runtime/runtime-info.ts";
+import { type CgroupsWorld, cgroupsContract } from "../test/contract/cgroups-contract.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
 
 const NO_LIMIT = { memoryLimitBytes: -1n, pidsMax: -1n, cpuQuotaUs: -1, cpuPeriodUs: 100_000 };
 
-cgroupsContract("the fake keeps the contract of Cgroups", () => {
+for (const [title, driver, root] of [
+  ["the fake keeps the contract of Cgroups", "cgroupfs", []],
+  ["the fake keeps the contract of Cgroups with systemd's names", "systemd", ["my-root"]],
+] as const) {
+  cgroupsContract(title, () => openFake(driver, root));
+}
+
+function openFake(driver: CgroupDriver, root: CgroupName): Promise<CgroupsWorld> {
   const alive = new Set<number>();
-  const cgroups = new FakeCgroups({ onKill: (pid) => alive.delete(pid) });
+  const cgroups = new FakeCgroups({ driver, root, onKill: (pid) => alive.delete(pid) });
   let lastPid = 100;
   return Promise.resolve({
     cgroups,
+    root,
     read: (name) => Promise.resolve({ ...NO_LIMIT, ...cgroups.valuesOf(name) }),
     start: (name) => {
       lastPid += 1;
@@ -20,4 +30,4 @@ cgroupsContract("the fake keeps the contract of Cgroups", () => {
     isAlive: (pid) => Promise.resolve(alive.has(pid)),
     close: () => Promise.resolve(),
   });
-});
+}

@@ -2,6 +2,7 @@
 import { assert } from "../src/base/assert.ts";
 import { cgroupPath } from "../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../src/domain/resources/cgroup-values.ts";
+import type { CgroupDriver } from "../src/domain/runtime/runtime-info.ts";
 import type { CgroupMemory, Cgroups } from "../src/ports/cgroups.ts";
 
 interface Group {
@@ -11,6 +12,7 @@ interface Group {
 
 export interface FakeCgroupsOptions {
   readonly version?: 1 | 2;
+  readonly driver?: CgroupDriver;
   /** The group all names start from. */
   readonly root?: CgroupName;
   /** Told of every process that `destroy` kills. */
@@ -19,20 +21,22 @@ export interface FakeCgroupsOptions {
 
 export class FakeCgroups implements Cgroups {
   readonly version: 1 | 2;
+  readonly driver: CgroupDriver;
   readonly #root: CgroupName;
   readonly #onKill: (pid: number) => void;
   readonly #groups = new Map<string, Group>();
   readonly #memoryInUse = new Map<string, bigint>();
 
-  constructor({ version = 2, root = [], onKill = () => {} }: FakeCgroupsOptions = {}) {
+  constructor({ version = 2, driver = "cgroupfs", root = [], onKill = () => {} }: FakeCgroupsOptions = {}) {
     this.version = version;
+    this.driver = driver;
     this.#root = root;
     this.#onKill = onKill;
     this.#make([]);
   }
 
   pathOf(name: CgroupName): string {
-    return cgroupPath([...this.#root, ...name], "cgroupfs");
+    return cgroupPath([...this.#root, ...name], this.driver);
   }
 
   /** Whether there is a group of this name anywhere: for checkers. */

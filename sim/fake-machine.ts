@@ -30,6 +30,7 @@ export class FakeMachine implements Machine {
   constructor(hostname: string, facts: Partial<MachineFacts> = {}) {
     this.machine = {
       cpus: 4,
+      onlineCpus: "0-3",
       physicalCores: 2,
       sockets: 1,
       memoryBytes: 8n * GIB,

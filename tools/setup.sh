@@ -11,6 +11,8 @@ deckhand_packages=(
   busybox-static bzip2 ca-certificates conntrack e2fsprogs ethtool gcc git iproute2 iptables kmod libc6-dev libseccomp-dev make mmdebstrap mount
   nftables openssl pkg-config procps prometheus qemu-system-x86 qemu-utils socat strace util-linux xz-utils
 )
+# A bus, and the tool that speaks with it, for the tests of our client of D-Bus.
+deckhand_packages+=(dbus-daemon systemd)
 deckhand_missing=()
 for deckhand_package in "${deckhand_packages[@]}"; do
   case $(dpkg-query -W -f '${Status}' "$deckhand_package" 2>/dev/null || true) in

@@ -2,8 +2,10 @@
 import { readFileSync } from "node:fs";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
+import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
 import { noTracer } from "../ports/tracer.ts";
 import { createCgroups } from "../wire/cgroupfs/cgroups.ts";
+import { cgroupfsDriver } from "../wire/cgroupfs/driver.ts";
 import { parseHierarchies } from "../wire/cgroupfs/hierarchies.ts";
 import { hostTree } from "../wire/cgroupfs/tree.ts";
 import { connectCri } from "../wire/cri/client.ts";
@@ -19,6 +21,9 @@ import { createMachine } from "../wire/proc-stats/machine.ts";
 import { createOwnProcess } from "../wire/proc-stats/own-process.ts";
 import { createHttpFetch } from "../wire/static-pod-url/http-fetch.ts";
 import { createStats } from "../wire/stats/stats.ts";
+import { connectSystemd } from "../wire/systemd/connect.ts";
+import { systemdDriver } from "../wire/systemd/driver.ts";
+import { SystemdManager } from "../wire/systemd/manager.ts";
 import type { KubeletPorts } from "./compose.ts";
 import type { ProcessLog } from "./logging/log.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
@@ -45,6 +50,7 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): 
     hostClock,
   );
   const mounts = createMounts({ clock: hostClock, helper: volumeHelperCommand() });
+  const systemd = new SystemdManager({ connect: connectSystemd, clock: hostClock });
   const stats = createStats({ clock: hostClock, program: statsProgram });
   return {
     ports: {
@@ -59,7 +65,7 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): 
       prober: createProber(hostClock),
       runtime: cri.runtime,
       images: cri.images,
-      cgroups: () => cgroupsOf(options),
+      cgroups: (driver) => cgroupsOf(options, driver, systemd),
       keys: hostKeys,
       process: createOwnProcess(),
       tracer: tracing?.tracer ?? noTracer,
@@ -67,7 +73,7 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): 
     },
     close: async () => {
       cri.close();
-      await Promise.all([mounts.close(), stats.close()]);
+      await Promise.all([mounts.close(), stats.close(), systemd.close()]);
       await tracing?.close();
     },
   };
@@ -80,9 +86,10 @@ function tracingOf({ tracing, node }: CompiledOptions, processLog: ProcessLog) {
 }
 
 /** The mounts are read when the driver is known, not before: a machine may still be coming up. */
-function cgroupsOf(options: CompiledOptions): NodeCgroups {
+function cgroupsOf(options: CompiledOptions, driverName: CgroupDriver, systemd: SystemdManager): NodeCgroups {
   const hierarchies = parseHierarchies(readFileSync("/proc/self/mounts", "utf8"));
+  const driver = driverName === "systemd" ? systemdDriver(systemd, hierarchies.version) : cgroupfsDriver;
   const below = (root: string) =>
-    createCgroups({ hierarchies, root: parseCgroupPath(root), tree: hostTree, clock: hostClock });
+    createCgroups({ hierarchies, root: parseCgroupPath(root), driver, tree: hostTree, clock: hostClock });
   return { pods: below(options.cgroups.root), machine: below("/") };
 }

@@ -2,7 +2,7 @@
 
 import type { Node } from "../api/gen/core-v1.ts";
 import { parseIp } from "../base/ip-address.ts";
-import { formatQuantity, type Quantity, wholeQuantity } from "../base/quantity.ts";
+import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../base/quantity.ts";
 import { runOwnNode } from "../controllers/cluster-objects/own-node.ts";
 import { runReferencedObjects } from "../controllers/cluster-objects/referenced-objects.ts";
 import { runRuntimeClasses } from "../controllers/cluster-objects/runtime-classes.ts";
@@ -18,6 +18,7 @@ import { SnapshotReader } from "../controllers/node/snapshot.ts";
 import { settleCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
 import type { Enforcement, NodeGroupSettings } from "../controllers/resources/node-groups.ts";
 import { ResourcesController } from "../controllers/resources/resources.ts";
+import { type MachineSize, machineCapacity } from "../domain/node/capacity.ts";
 import { initialNode } from "../domain/node/initial-node.ts";
 import { type NodeOptions, updatedNode } from "../domain/node/node-status.ts";
 import type { Threshold } from "../domain/node/pressure.ts";
@@ -71,6 +72,9 @@ function resourcesOf({ ports, options, cells, events }: Wiring): ResourcesContro
     enforce: options.cgroups.enforced as ReadonlySet<Enforcement>,
     systemReservedCgroup: options.reserved.systemCgroup,
     kubeReservedCgroup: options.reserved.kubeCgroup,
+    handsOutCpus: options.managers.cpuManagerPolicy !== "none",
+    // The groups above pods are not slowed down: what the node has to give does not matter to them.
+    ...(options.cgroups.memoryQos && { memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: 0n } }),
   };
   return new ResourcesController({ ...ports, ...cells, events, log: ports.logOf("resources"), settings });
 }
@@ -212,6 +216,12 @@ function nodeOptions(options: CompiledOptions): NodeOptions {
     featureGates: options.gates,
     allocatableOf: (capacity) => allocatableOf(capacity, options),
   };
+}
+
+/** What of the machine's memory is for pods. */
+export function allocatableMemoryBytes(machine: MachineSize, options: CompiledOptions): bigint {
+  const amounts = allocatableOf(machineCapacity(machine, undefined, nodeOptions(options)), options);
+  return quantityValue(parseQuantity(amounts["memory"] ?? "0"));
 }
 
 function allocatableOf(

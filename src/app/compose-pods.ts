@@ -31,10 +31,13 @@ import { userAgentOf } from "../domain/probes/http-get.ts";
 import { KUBEPODS, podParents } from "../domain/resources/cgroup-name.ts";
 import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
 import { podQosClass } from "../domain/resources/qos-class.ts";
+import type { SwapSettings } from "../domain/resources/swap.ts";
+import type { Cgroups } from "../ports/cgroups.ts";
 import type { EventSink } from "../ports/event-sink.ts";
 import type { Journal } from "../ports/journal.ts";
+import type { MachineFacts } from "../ports/machine.ts";
 import type { Loop, Wiring } from "./compose.ts";
-import { localNode } from "./compose-node.ts";
+import { allocatableMemoryBytes, localNode } from "./compose-node.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 
 /**
@@ -227,6 +230,16 @@ function addressOf(wiring: Wiring, shutdown: AbortSignal): Parameters<ProbeLoop[
   };
 }
 
+/** On v1 the kernel counts swap and memory together, and pods get none. */
+async function swapSettings(
+  { options }: Wiring,
+  cgroups: Pick<Cgroups, "countsSwap">,
+  { swapBytes }: MachineFacts,
+): Promise<SwapSettings> {
+  if (!(await cgroups.countsSwap(KUBEPODS))) return { kind: "uncounted" };
+  return options.managers.limitedSwap ? { kind: "limited", capacityBytes: swapBytes } : { kind: "none" };
+}
+
 async function makeWorkers(
   wiring: Wiring,
   cgroups: NonNullable<Wiring["cells"]["cgroups"]["value"]>["pods"],
@@ -245,7 +258,10 @@ async function makeWorkers(
     hugepageSizes: hugepageSizesOf(machine),
     memoryCapacityBytes: machine.memoryBytes,
     singleProcessOomKill: options.cgroups.singleProcessOomKill,
-    swapLimits: await cgroups.countsSwap(KUBEPODS),
+    swap: await swapSettings(wiring, cgroups, machine),
+    ...(options.cgroups.memoryQos && {
+      memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: allocatableMemoryBytes(machine, options) },
+    }),
   });
   return new PodWorkers(
     {

@@ -1,6 +1,7 @@
 /** Starts the node agent on this machine: makes the adapters, calls compose, heeds signals. */
 
 import { errorText } from "../base/error-text.ts";
+import { swapFault } from "../domain/resources/swap.ts";
 import type { Log } from "../ports/log.ts";
 import { logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
 import { hostClock } from "../wire/host/clock.ts";
@@ -40,6 +41,8 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   try {
     const fault = accessFault(options.server, options.api.kind === "cluster");
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
+    const swap = swapFault((await adapters.ports.machine.facts()).swapBytes, options.cgroups);
+    if (swap !== undefined) throw new Error(`failed to run Kubelet: ${swap}`);
     clients = await connectApi(options, adapters.ports, processLog.of("identity"), stop.signal);
     const given: KubeletPorts = { ...adapters.ports, api: clients?.ports };
     await setUp(options, given, stop.signal);

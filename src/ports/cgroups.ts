@@ -3,6 +3,7 @@
  * them. Rejects with an Error that names the group and the file.
  */
 import type { CgroupName, CgroupValues } from "../domain/resources/cgroup-values.ts";
+import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
 
 export interface CgroupMemory {
   /** In use and not to be had back at once, by the group and all below it. */
@@ -13,6 +14,8 @@ export interface CgroupMemory {
 
 export interface Cgroups {
   readonly version: 1 | 2;
+  /** Which form names have outside: paths, or systemd's slices. */
+  readonly driver: CgroupDriver;
   /** What the runtime is given as a parent for this group. */
   pathOf(name: CgroupName): string;
   /** Whether the kernel counts swap, so that a limit of it can be set at all. Asked of a group that is there. */

@@ -1,6 +1,8 @@
 /** What the machine is and how full it is. Measured anew at each call. */
 export interface MachineFacts {
   readonly cpus: number;
+  /** Such as "0-3". */
+  readonly onlineCpus: string;
   /** 0 for both where the machine does not tell. */
   readonly physicalCores: number;
   readonly sockets: number;

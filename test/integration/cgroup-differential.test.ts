@@ -9,7 +9,7 @@ import { after, before, suite, test } from "node:test";
 import type { Node, Pod } from "../../src/api/gen/core-v1.ts";
 import { formatQuantity } from "../../src/base/quantity.ts";
 import { containerHash } from "../../src/domain/pod/container-hash.ts";
-import { KUBEPODS, runtimeParent } from "../../src/domain/resources/cgroup-name.ts";
+import { cgroupPath, KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../src/domain/resources/cgroup-values.ts";
 import { type HardThresholds, kubepodsValues, nodeAllocatable } from "../../src/domain/resources/node-allocatable.ts";
 import type { PodResourcePlan } from "../../src/domain/resources/pod-resource-plan.ts";
@@ -17,6 +17,7 @@ import { qosTierValues } from "../../src/domain/resources/qos-tiers.ts";
 import { parseResourceList, type ResourceList } from "../../src/domain/resources/resource-list.ts";
 import type { Cgroups } from "../../src/ports/cgroups.ts";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
+import { cgroupfsDriver } from "../../src/wire/cgroupfs/driver.ts";
 import { parseHierarchies } from "../../src/wire/cgroupfs/hierarchies.ts";
 import { hostTree } from "../../src/wire/cgroupfs/tree.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
@@ -48,7 +49,7 @@ let filesCompared = 0;
 
 before(async () => {
   const hierarchies = parseHierarchies(await readFile("/proc/self/mounts", "utf8"));
-  ours = createCgroups({ hierarchies, root: [PARENT], tree: hostTree, clock: hostClock });
+  ours = createCgroups({ hierarchies, root: [PARENT], driver: cgroupfsDriver, tree: hostTree, clock: hostClock });
   machine = await readMachine();
   cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] });
   go = new GoNode(cluster);
@@ -141,7 +142,7 @@ void suite("pods of every shape under the Go kubelet, and what we make of them",
       const { overhead, resources } = plan.sandboxResources(pod);
       if (expect === "running") assert.equal(sandboxes.length, 1, titleOf(pod));
       for (const { linux } of sandboxes) {
-        assert.equal(linux.cgroup_parent, runtimeParent([...go.root, ...plan.podCgroup(pod).name], "cgroupfs"));
+        assert.equal(linux.cgroup_parent, cgroupPath([...go.root, ...plan.podCgroup(pod).name], "cgroupfs"));
         assert.deepEqual(canonical(linux.resources ?? {}), inCri(resources), titleOf(pod));
         assert.deepEqual(canonical(linux.overhead ?? {}), inCri(overhead), titleOf(pod));
         compared += 1;

@@ -7,6 +7,7 @@ import { after, before, suite, test } from "node:test";
 import type { CgroupName } from "../../src/domain/resources/cgroup-values.ts";
 import type { Cgroups } from "../../src/ports/cgroups.ts";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
+import { cgroupfsDriver } from "../../src/wire/cgroupfs/driver.ts";
 import { type Hierarchies, parseHierarchies } from "../../src/wire/cgroupfs/hierarchies.ts";
 import { hostTree } from "../../src/wire/cgroupfs/tree.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
@@ -34,7 +35,13 @@ interface Opened {
 async function open(label: string): Promise<Opened> {
   const hierarchies = await machine();
   const parent = `deckhand-${label}-${process.pid}`;
-  const cgroups = createCgroups({ hierarchies, root: [parent], tree: hostTree, clock: hostClock });
+  const cgroups = createCgroups({
+    hierarchies,
+    root: [parent],
+    driver: cgroupfsDriver,
+    tree: hostTree,
+    clock: hostClock,
+  });
   const folder = (controller: string, name: CgroupName) => {
     const mount = hierarchies.mounts.find(({ controllers }) => controllers.includes(controller));
     return join(mount?.path ?? "", cgroups.pathOf(name));
@@ -68,9 +75,10 @@ async function isAlive(pid: number): Promise<boolean> {
 }
 
 cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async () => {
-  const { cgroups, mounts, text, start, close } = await open("contract");
+  const { cgroups, mounts, parent, text, start, close } = await open("contract");
   return {
     cgroups,
+    root: [parent],
     async read(name) {
       const memory = BigInt(await text(name, "memory", "memory.limit_in_bytes"));
       const pids = await text(name, "pids", "pids.max");
@@ -139,7 +147,13 @@ void suite("cgroup v1 of the kernel", () => {
       },
     };
     const root = opened.cgroups.pathOf([]).split("/").filter(Boolean);
-    const cgroups = createCgroups({ hierarchies: await machine(), root, tree, clock: hostClock });
+    const cgroups = createCgroups({
+      hierarchies: await machine(),
+      root,
+      driver: cgroupfsDriver,
+      tree,
+      clock: hostClock,
+    });
     const values = {
       memoryLimitBytes: 123_456_789n,
       cpuShares: 3,

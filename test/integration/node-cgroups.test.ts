@@ -1,6 +1,7 @@
 /** The loop that holds the groups above all pods, on the kernel's cgroup v1 below a parent of the test's own. */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
+import { cpus } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
@@ -10,6 +11,7 @@ import { type NodeCgroups, ResourcesController } from "../../src/controllers/res
 import { KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
 import { parseResourceList } from "../../src/domain/resources/resource-list.ts";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
+import { cgroupfsDriver } from "../../src/wire/cgroupfs/driver.ts";
 import { parseHierarchies } from "../../src/wire/cgroupfs/hierarchies.ts";
 import { hostTree } from "../../src/wire/cgroupfs/tree.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
@@ -26,7 +28,8 @@ const memory = () => text(`memory/${PARENT}/kubepods/memory.limit_in_bytes`);
 
 void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and are put back by the minute", async () => {
   const hierarchies = parseHierarchies(await readFile("/proc/self/mounts", "utf8"));
-  const on = (root: readonly string[]) => createCgroups({ hierarchies, root, tree: hostTree, clock: hostClock });
+  const on = (root: readonly string[]) =>
+    createCgroups({ hierarchies, root, driver: cgroupfsDriver, tree: hostTree, clock: hostClock });
   const pods = on([PARENT]);
   await pods.apply(["system"], {});
   const admittedPods = new LatestTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>();
@@ -34,6 +37,7 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
   const told: string[] = [];
   const facts = {
     cpus: 4,
+    onlineCpus: cpus().length === 1 ? "0" : `0-${cpus().length - 1}`,
     physicalCores: 4,
     sockets: 1,
     memoryBytes: MEMORY_BYTES,
@@ -66,6 +70,7 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
       enforce: new Set(["pods", "system-reserved"]),
       systemReservedCgroup: `/${PARENT}/system`,
       kubeReservedCgroup: "",
+      handsOutCpus: false,
     },
   });
   const stop = new AbortController();

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
+import { cgroupfsDriver } from "../../src/wire/cgroupfs/driver.ts";
 import { parseHierarchies } from "../../src/wire/cgroupfs/hierarchies.ts";
 import { hostTree } from "../../src/wire/cgroupfs/tree.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
@@ -18,7 +19,13 @@ const forever = new AbortController().signal;
 statsContract("the kernel's groups keep the contract of Stats", async () => {
   const parent = `deckhand-stats-${process.pid}`;
   const hierarchies = parseHierarchies(await readFile("/proc/self/mounts", "utf8"));
-  const cgroups = createCgroups({ hierarchies, root: [parent], tree: hostTree, clock: hostClock });
+  const cgroups = createCgroups({
+    hierarchies,
+    root: [parent],
+    driver: cgroupfsDriver,
+    tree: hostTree,
+    clock: hostClock,
+  });
   const [pod, id] = ["pod1", "c".repeat(64)];
   await cgroups.apply([pod, id], {});
   const folder = await mkdtemp(join(tmpdir(), "deckhand-stats-"));

@@ -7,6 +7,7 @@ import type { MachineFacts } from "../../src/ports/machine.ts";
 
 export const machineFacts: MachineFacts = {
   cpus: 2,
+  onlineCpus: "0-1",
   physicalCores: 1,
   sockets: 1,
   memoryBytes: 8_341_000_192n,

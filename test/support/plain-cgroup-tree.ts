@@ -2,7 +2,7 @@
  * A cgroup v2 hierarchy made of plain folders and files: it shows what was written, and does to groups what the kernel does:
  * files appear with a group, a group in use is not removed, a controller must be handed down. For texts and their order only.
  */
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { type CgroupTree, hostTree } from "../../src/wire/cgroupfs/tree.ts";
 
@@ -35,10 +35,14 @@ export async function plainTree(root: string, controllers: readonly string[]): P
   const writes: string[] = [];
   let lastPid = 2 ** 22;
 
-  const populate = async (path: string, enabled: readonly string[]) => {
-    const files = Object.assign({}, ...enabled.map((controller) => FILES[controller])) as Record<string, string>;
+  const enable = async (path: string, more: readonly string[]) => {
+    const files = Object.assign({}, ...more.map((controller) => FILES[controller])) as Record<string, string>;
     for (const [file, text] of Object.entries(files)) await writeFile(join(path, file), `${text}\n`);
-    await writeFile(join(path, "cgroup.controllers"), `${enabled.join(" ")}\n`);
+    const before = await words(join(path, "cgroup.controllers"));
+    await writeFile(join(path, "cgroup.controllers"), `${[...before, ...more].join(" ")}\n`);
+  };
+  const populate = async (path: string, enabled: readonly string[]) => {
+    await enable(path, enabled);
     await writeFile(join(path, "cgroup.subtree_control"), "\n");
     await showProcesses(path);
   };
@@ -55,14 +59,18 @@ export async function plainTree(root: string, controllers: readonly string[]): P
     async make(path) {
       if (await hostTree.isGroup(path)) return;
       await mkdir(path);
-      const handedDown = (await readFile(join(path, "..", "cgroup.subtree_control"), "utf8")).trim();
-      await populate(path, handedDown.split(" ").filter(Boolean));
+      await populate(path, await words(join(path, "..", "cgroup.subtree_control")));
     },
     async write(path, text) {
       writes.push(`${path.slice(root.length)}=${text}`);
       if (!path.endsWith("cgroup.subtree_control")) return hostTree.write(path, `${text}\n`);
-      const before = (await readFile(path, "utf8")).trim().split(" ").filter(Boolean);
-      return hostTree.write(path, `${[...before, ...text.replaceAll("+", "").split(" ")].join(" ")}\n`);
+      const before = await words(path);
+      const more = text
+        .replaceAll("+", "")
+        .split(" ")
+        .filter((controller) => !before.includes(controller));
+      await hostTree.write(path, `${[...before, ...more].join(" ")}\n`);
+      for (const child of await hostTree.children(join(path, ".."))) await enable(join(path, "..", child), more);
     },
     async remove(path) {
       const inUse = [...alive.values()].includes(path) || (await hostTree.children(path)).length > 0;
@@ -94,3 +102,5 @@ export async function plainTree(root: string, controllers: readonly string[]): P
     },
   };
 }
+
+const words = async (path: string) => ((await hostTree.read(path)) ?? "").trim().split(" ").filter(Boolean);

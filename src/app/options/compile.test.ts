@@ -297,3 +297,15 @@ void test("[20.15] every flag has a text: its default, or what was given, and no
   assert.ok(Object.keys(flags).length > 100);
   assert.ok(!JSON.stringify(flags).includes("canary"));
 });
+
+void test("[14.11] memory QoS follows its gate, and needs cgroup v2", (t) => {
+  const gate = "--feature-gates=MemoryQoS=true";
+  assert.equal(load([]).options.cgroups.memoryQos, undefined);
+  assert.deepEqual(load([gate]).options.cgroups.memoryQos, { tiered: false, throttlingFactor: 0.9 });
+  const policy = "memoryReservationPolicy: TieredReservation\nmemoryThrottlingFactor: 0.5\n";
+  const folder = folderOf(t, { "c.yaml": `${HEADER}${policy}` });
+  const { options } = load([gate, `--config=${folder}/c.yaml`]);
+  assert.deepEqual(options.cgroups.memoryQos, { tiered: true, throttlingFactor: 0.5 });
+  const old = load([gate, "--fail-cgroupv1=false"], { ...machine, cgroupVersion: 1 });
+  assert.equal(old.options.cgroups.memoryQos, undefined);
+});

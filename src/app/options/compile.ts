@@ -2,6 +2,7 @@
 
 import { isIP } from "node:net";
 import { resolve } from "node:path";
+import { parseCpuSet } from "../../base/cpu-set.ts";
 import { DurationError } from "../../base/duration.ts";
 import { errorText } from "../../base/error-text.ts";
 import { goQuote } from "../../base/go-text.ts";
@@ -24,7 +25,6 @@ import type {
   Reservation,
   ReservedSettings,
 } from "./compiled-options.ts";
-import { parseCpuSet } from "./cpu-set.ts";
 import type { EffectiveConfiguration } from "./effective-configuration.ts";
 import { parseSoftThresholds, parseThresholds, requireReclaims, ThresholdFault } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";
@@ -224,7 +224,7 @@ function imagesOf({ config, machine, origins }: Compilable): ImageSettings {
   };
 }
 
-function cgroupsOf({ config, machine: { cgroupVersion } }: Compilable): CgroupSettings {
+function cgroupsOf({ config, gates, machine: { cgroupVersion } }: Compilable): CgroupSettings {
   const { cgroupDriver: driver, cgroupsPerQOS: perQos } = config;
   if (driver !== "cgroupfs" && driver !== "systemd") {
     throw new CompileFault(`invalid cgroup driver ${goQuote(driver)}, expected "cgroupfs" or "systemd"`);
@@ -243,6 +243,13 @@ function cgroupsOf({ config, machine: { cgroupVersion } }: Compilable): CgroupSe
     podPidsMax: config.podPidsLimit,
     singleProcessOomKill: config.singleProcessOOMKill ?? cgroupVersion === 1,
     failSwapOn: config.failSwapOn,
+    memoryQos:
+      gates.MemoryQoS && cgroupVersion === 2
+        ? {
+            tiered: config.memoryReservationPolicy === "TieredReservation",
+            throttlingFactor: config.memoryThrottlingFactor,
+          }
+        : undefined,
     oomScoreAdj: config.oomScoreAdj,
   };
 }

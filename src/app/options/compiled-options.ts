@@ -158,6 +158,8 @@ export interface CgroupSettings {
   readonly podPidsMax: bigint;
   readonly singleProcessOomKill: boolean;
   readonly failSwapOn: boolean;
+  /** Undefined without the gate, and on cgroup v1. */
+  readonly memoryQos: { readonly tiered: boolean; readonly throttlingFactor: number } | undefined;
   readonly oomScoreAdj: number;
 }
 

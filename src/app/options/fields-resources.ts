@@ -3,7 +3,7 @@ import { accepted, field, pointer, supported, warned } from "./field.ts";
 import { milliseconds, minutes, seconds } from "./units.ts";
 
 const managers = warned("the managers of CPUs, memory and topology");
-const memoryQos = warned("memory QoS");
+const qosReserved = warned("memory that is reserved by classes of pods");
 const systemCgroups = warned("moving system processes into their cgroups; statistics tell of them already");
 const eviction = warned("eviction of pods");
 const hardEviction = warned("eviction of pods; the node's conditions and allocatable follow the thresholds already");
@@ -13,7 +13,7 @@ export const resourceFields = {
   systemCgroups: field("string", "", "system-cgroups", systemCgroups),
   cgroupRoot: field("string", "", "cgroup-root", supported),
   cgroupsPerQOS: field("bool", true, "cgroups-per-qos", warned("pods without groups of their own"), pointer),
-  cgroupDriver: field("string", "cgroupfs", "cgroup-driver", warned("the systemd driver")),
+  cgroupDriver: field("string", "cgroupfs", "cgroup-driver", supported),
   cpuManagerPolicy: field("string", "none", "cpu-manager-policy", managers),
   singleProcessOOMKill: field("bool", undefined, "", supported, pointer),
   cpuManagerPolicyOptions: field("stringMap", undefined, "cpu-manager-policy-options", managers),
@@ -22,7 +22,7 @@ export const resourceFields = {
   topologyManagerPolicy: field("string", "none", "topology-manager-policy", managers),
   topologyManagerScope: field("string", "container", "topology-manager-scope", managers),
   topologyManagerPolicyOptions: field("stringMap", undefined, "topology-manager-policy-options", managers),
-  qosReserved: field("stringMap", undefined, "qos-reserved", memoryQos),
+  qosReserved: field("stringMap", undefined, "qos-reserved", qosReserved),
   reservedMemory: field("memoryReservations", undefined, "reserved-memory", managers),
   podPidsLimit: field("int64", -1n, "pod-max-pids", supported, pointer),
   cpuCFSQuota: field("bool", true, "cpu-cfs-quota", supported, pointer),
@@ -35,16 +35,16 @@ export const resourceFields = {
   evictionMinimumReclaim: field("stringMap", undefined, "eviction-minimum-reclaim", eviction),
   mergeDefaultEvictionSettings: field("bool", false, "", supported, pointer),
   kernelMemcgNotification: field("bool", false, "kernel-memcg-notification", eviction),
-  failSwapOn: field("bool", true, "fail-swap-on", warned("swap for pods"), pointer),
-  "memorySwap.swapBehavior": field("string", "", "", warned("swap for pods")),
+  failSwapOn: field("bool", true, "fail-swap-on", supported, pointer),
+  "memorySwap.swapBehavior": field("string", "", "", supported),
   systemReserved: field("stringMap", undefined, "system-reserved", supported),
   kubeReserved: field("stringMap", undefined, "kube-reserved", supported),
   reservedSystemCPUs: field("string", "", "reserved-cpus", supported),
   systemReservedCgroup: field("string", "", "system-reserved-cgroup", supported),
   kubeReservedCgroup: field("string", "", "kube-reserved-cgroup", supported),
   enforceNodeAllocatable: field("strings", ["pods"], "enforce-node-allocatable", supported),
-  memoryThrottlingFactor: field("float", 0.9, "", memoryQos, pointer),
-  memoryReservationPolicy: field("string", "None", "", memoryQos, { goType: "v1beta1.MemoryReservationPolicy" }),
+  memoryThrottlingFactor: field("float", 0.9, "", supported, pointer),
+  memoryReservationPolicy: field("string", "None", "", supported, { goType: "v1beta1.MemoryReservationPolicy" }),
   failCgroupV1: field("bool", true, "fail-cgroupv1", supported, pointer),
   localStorageCapacityIsolation: field(
     "bool",

@@ -1,7 +1,7 @@
 /** Rules about node allocatable, images, reservations and the kernel. In the order in which the Go kubelet names them. */
 
+import { parseCpuSet } from "../../base/cpu-set.ts";
 import { goQuote } from "../../base/go-text.ts";
-import { parseCpuSet } from "./cpu-set.ts";
 import { invalid, named, type Rule, when } from "./rule.ts";
 
 const ENFORCE = named("enforceNodeAllocatable");

@@ -21,6 +21,7 @@ export function countedCgroups(cgroups: Cgroups, { clock, metrics }: CountedCgro
   };
   return {
     version: cgroups.version,
+    driver: cgroups.driver,
     pathOf: (name) => cgroups.pathOf(name),
     countsSwap: (name) => cgroups.countsSwap(name),
     exists: (name) => cgroups.exists(name),

@@ -368,7 +368,7 @@ export class PodLife {
   #groupOf({ pod, actuated }: PodState): CgroupValues | undefined {
     if (pod === undefined || actuated.pod === undefined) return undefined;
     const { values } = this.#settings.resources.podCgroup(withAllocation(pod, actuated.pod));
-    return asRead(values, this.#ports.cgroups.version);
+    return asRead(values, this.#ports.cgroups);
   }
 
   /** When to try again what has failed. */

@@ -71,7 +71,7 @@ class PodGroup {
     this.#next = values;
     // Of one that is not known, everything is set anew.
     this.#before = state.actuated.isPodUnsure ? {} : settings.resources.podCgroup(before).values;
-    this.#now = asRead(this.#before, ports.cgroups.version);
+    this.#now = asRead(this.#before, ports.cgroups);
   }
 
   async around(

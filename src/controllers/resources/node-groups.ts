@@ -3,6 +3,7 @@
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { kernelPageSize } from "../../domain/resources/hugepages.ts";
+import type { MemoryQos } from "../../domain/resources/memory-qos.ts";
 import { kubepodsValues, type Reservations, reservedValues } from "../../domain/resources/node-allocatable.ts";
 import type { MachineFacts } from "../../ports/machine.ts";
 
@@ -23,8 +24,10 @@ export interface NodeGroupSettings {
   /** Paths from the root of all groups. */
   readonly systemReservedCgroup: string;
   readonly kubeReservedCgroup: string;
-  /** Such as "0-3": set where no CPUs are handed out one by one. */
-  readonly onlineCpus?: string;
+  /** CPUs are given to containers one by one, and whoever does it says which are left for all. */
+  readonly handsOutCpus: boolean;
+  /** Only with the gate, and only cgroup v2 can. */
+  readonly memoryQos?: MemoryQos;
 }
 
 export const hugepageSizesOf = ({ hugepages }: MachineFacts): readonly string[] =>
@@ -38,9 +41,13 @@ export const allPods = (facts: MachineFacts, settings: NodeGroupSettings): reado
     pidsMax: BigInt(facts.pidsMax),
     reservations: settings.reservations,
     enforcePods: settings.enforce.has("pods"),
-    ...(settings.onlineCpus !== undefined && { onlineCpus: settings.onlineCpus }),
+    ...allCpus(facts, settings),
   }),
 ];
+
+/** Said even though it is no limit: systemd takes the controller away from whom it does not know to use it. */
+const allCpus = ({ onlineCpus }: MachineFacts, { handsOutCpus }: NodeGroupSettings) =>
+  handsOutCpus ? {} : { onlineCpus };
 
 export interface ReservedGroup {
   readonly path: string;
@@ -51,15 +58,19 @@ export interface ReservedGroup {
 }
 
 /** In the order upstream goes through them. */
-export function reservedGroups(settings: NodeGroupSettings): readonly ReservedGroup[] {
+export function reservedGroups(facts: MachineFacts, settings: NodeGroupSettings): readonly ReservedGroup[] {
   const { enforce, reservations } = settings;
+  const keepsMemory = settings.memoryQos !== undefined;
+  const machine = { hugepageSizes: hugepageSizesOf(facts), keepsMemory, ...allCpus(facts, settings) };
   const of = (subject: "system" | "kube", compressible: boolean): readonly ReservedGroup[] => {
     if (!enforce.has(compressible ? `${subject}-reserved-compressible` : `${subject}-reserved`)) return [];
     const isSystem = subject === "system";
     return [
       {
         path: isSystem ? settings.systemReservedCgroup : settings.kubeReservedCgroup,
-        values: reservedValues(isSystem ? reservations.systemReserved : reservations.kubeReserved, { compressible }),
+        values: reservedValues(isSystem ? reservations.systemReserved : reservations.kubeReserved, machine, {
+          compressible,
+        }),
         title: `${isSystem ? "System" : "Kube"} Reserved${compressible ? " Compressible" : ""}`,
         subject,
       },

@@ -7,12 +7,14 @@ import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { parseResourceList } from "../../domain/resources/resource-list.ts";
+import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 import type { MachineFacts } from "../../ports/machine.ts";
 import type { NodeGroupSettings } from "./node-groups.ts";
 import { type NodeCgroups, ResourcesController } from "./resources.ts";
 
 const facts: MachineFacts = {
   cpus: 2,
+  onlineCpus: "0-1",
   physicalCores: 1,
   sockets: 1,
   memoryBytes: 4n * 2n ** 30n,
@@ -36,6 +38,7 @@ const plain: NodeGroupSettings = {
   enforce: new Set(["pods"]),
   systemReservedCgroup: "",
   kubeReservedCgroup: "",
+  handsOutCpus: false,
 };
 
 /** Counts what is applied, and refuses what it is told to. */
@@ -50,10 +53,14 @@ class Watched extends FakeCgroups {
   }
 }
 
-function world(settings: NodeGroupSettings = plain, read = () => Promise.resolve(facts)) {
+function world(
+  settings: NodeGroupSettings = plain,
+  read = () => Promise.resolve(facts),
+  driver: CgroupDriver = "cgroupfs",
+) {
   const clock = new ManualClock();
-  const pods = new Watched({ root: ["x"] });
-  const machine = new Watched();
+  const pods = new Watched({ root: ["x"], driver });
+  const machine = new Watched({ driver });
   const cgroups = new LatestCell<NodeCgroups | undefined>(undefined);
   const admittedPods = new LatestTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>();
   const tiersReady = new LatestCell(false);
@@ -108,6 +115,7 @@ void test("[14.8] nothing is done until cgroups can be reached, then kubepods is
     cpuShares: 2048,
     memoryLimitBytes: 3_221_225_472n,
     pidsMax: 32_768n,
+    cpusetCpus: "0-1",
     hugepageLimitBytes: new Map([["2MB", 2n ** 62n]]),
   });
   assert.equal(tiersReady.value, true);
@@ -180,7 +188,8 @@ void test("[14.8] groups for reserved resources are held where they exist, and a
   });
   await machine.apply(["system"], {});
   await ready();
-  assert.deepEqual(machine.valuesOf(["system"]), { cpuShares: 512, memoryLimitBytes: 1_073_741_824n });
+  const beside = { cpusetCpus: "0-1", hugepageLimitBytes: new Map([["2MB", 0n]]) };
+  assert.deepEqual(machine.valuesOf(["system"]), { cpuShares: 512, memoryLimitBytes: 1_073_741_824n, ...beside });
   assert.equal(await machine.exists(["kube"]), false);
   assert.deepEqual(told.slice(1), [
     "Node/n1 Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system",
@@ -188,10 +197,42 @@ void test("[14.8] groups for reserved resources are held where they exist, and a
   ]);
   await machine.apply(["kube"], {});
   await clock.advance(60_000);
-  assert.deepEqual(machine.valuesOf(["kube"]), { cpuShares: 256 });
+  assert.deepEqual(machine.valuesOf(["kube"]), { cpuShares: 256, ...beside });
   assert.deepEqual(told.slice(3), [
     "Node/n1 Normal NodeAllocatableEnforced Updated limits on kube reserved cgroup /kube",
   ]);
+  await end();
+});
+
+void test("[14.8] with systemd a reserved group is named by its slice", async () => {
+  const settings = { ...plain, enforce: new Set(["system-reserved"] as const), systemReservedCgroup: "/system.slice" };
+  const { machine, told, ready, end } = world(settings, () => Promise.resolve(facts), "systemd");
+  await machine.apply(["system"], {});
+  await ready();
+  assert.equal(machine.valuesOf(["system"]).memoryLimitBytes, 1_073_741_824n);
+  assert.deepEqual(told.slice(1), [
+    "Node/n1 Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system.slice",
+  ]);
+  await end();
+});
+
+void test("[14.8] where CPUs are handed out one by one, which are left for all is not said here", async () => {
+  const { pods, ready, end } = world({ ...plain, handsOutCpus: true });
+  await ready();
+  assert.equal(pods.valuesOf(["kubepods"]).cpusetCpus, undefined);
+  await end();
+});
+
+void test("[14.11] with memory QoS what is kept for pods follows them in the groups above", async () => {
+  const memoryQos = { tiered: true, throttlingFactor: 0.9, allocatableBytes: 0n };
+  const { clock, pods, admittedPods, ready, end } = world({ ...plain, memoryQos });
+  await ready();
+  assert.deepEqual(pods.valuesOf(["kubepods"]).unified, new Map([["memory.min", "0"]]));
+  const container = { name: "a", resources: { requests: { memory: "64Mi" } } };
+  admittedPods.set("m", { pod: { spec: { containers: [container] } }, verdict: { kind: "admitted" } });
+  await clock.advance(0);
+  assert.deepEqual(pods.valuesOf(["kubepods"]).unified, new Map([["memory.min", "67108864"]]));
+  assert.deepEqual(pods.valuesOf(["kubepods", "burstable"]).unified, new Map([["memory.low", "67108864"]]));
   await end();
 });
 

@@ -13,7 +13,7 @@ import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
-import { parseCgroupPath } from "../../domain/resources/cgroup-name.ts";
+import { cgroupNameOf } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import { qosTierValues } from "../../domain/resources/qos-tiers.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
@@ -52,8 +52,8 @@ export class ResourcesController {
   /** What was said to be in force, so that it is said once. */
   readonly #enforced = new Set<string>();
   #hugepageSizes: readonly string[] = [];
-  /** The shares each tier was last brought to. */
-  readonly #tiersInPlace = new Map<CgroupName, number | undefined>();
+  /** What of each tier follows the pods, as it was last brought about. */
+  readonly #tiersInPlace = new Map<CgroupName, string>();
 
   constructor(options: ResourcesOptions) {
     this.#options = options;
@@ -94,9 +94,11 @@ export class ResourcesController {
 
   async #holdAll(cgroups: NodeCgroups): Promise<void> {
     const { machine, settings, log } = this.#options;
+    let reserved: readonly ReservedGroup[] = [];
     try {
       const facts = await machine.facts();
       this.#hugepageSizes = hugepageSizesOf(facts);
+      reserved = reservedGroups(facts, settings);
       const [name, values] = allPods(facts, settings);
       await this.#enforce(
         "pods",
@@ -110,20 +112,20 @@ export class ResourcesController {
       log.error("Cannot tell what the machine has; its limits stay as they are", error);
     }
     await this.#holdTiers(cgroups.pods, { always: true });
-    for (const group of reservedGroups(settings)) await this.#holdReserved(cgroups.machine, group);
+    for (const group of reserved) await this.#holdReserved(cgroups.machine, group);
   }
 
   async #holdTiers(cgroups: Cgroups, { always }: { readonly always: boolean }): Promise<void> {
-    const { admittedPods, tiersReady, log } = this.#options;
+    const { admittedPods, tiersReady, settings, log } = this.#options;
     const admitted = admittedPods.keys().map((uid) => admittedPods.get(uid));
     const pods = admitted.flatMap((entry) => (entry?.verdict.kind === "admitted" ? [entry.pod] : []));
     try {
-      for (const [name, values] of qosTierValues(pods, this.#hugepageSizes)) {
-        const isInPlace = this.#tiersInPlace.has(name) && this.#tiersInPlace.get(name) === values.cpuShares;
-        if (isInPlace && !always) continue;
+      for (const [name, values] of qosTierValues(pods, this.#hugepageSizes, settings.memoryQos)) {
+        const wanted = `${values.cpuShares} ${[...(values.unified ?? [])].join(" ")}`;
+        if (this.#tiersInPlace.get(name) === wanted && !always) continue;
         this.#tiersInPlace.delete(name);
         await cgroups.apply(name, values);
-        this.#tiersInPlace.set(name, values.cpuShares);
+        this.#tiersInPlace.set(name, wanted);
       }
       if (!tiersReady.value) tiersReady.set(true);
     } catch (error) {
@@ -132,7 +134,7 @@ export class ResourcesController {
   }
 
   async #holdReserved(cgroups: Cgroups, { path, values, title, subject }: ReservedGroup): Promise<void> {
-    const name = parseCgroupPath(path);
+    const name = cgroupNameOf(path, cgroups.driver);
     await this.#enforce(
       title,
       `Updated limits on ${subject} reserved cgroup ${path}`,

@@ -36,6 +36,8 @@ const planned = (wants: readonly Container[], actuated: Actuated) =>
     actuated,
   );
 
+const unified = { version: 2, driver: "cgroupfs" } as const;
+
 void suite("what is left of a resize", () => {
   test("[8.4] memory and CPU go apart, those that get less before those that get more", () => {
     const wants = [container("up", { resources: MORE }), container("down", { resources: LESS })];
@@ -165,8 +167,9 @@ void suite("the pod's own group", () => {
   });
 
   test("[8.4] the runtime is told what the kernel would say, without the overhead", () => {
-    assert.deepEqual(asRead(low, 2), { ...low, cpuShares: 80 });
-    assert.deepEqual(asRead({ cpuShares: 2 }, 2), {
+    assert.deepEqual(asRead(low, unified), { ...low, cpuShares: 80 });
+    assert.deepEqual(asRead({ cpuQuotaUs: 50_100 }, { ...unified, driver: "systemd" }).cpuQuotaUs, 51_000);
+    assert.deepEqual(asRead({ cpuShares: 2 }, unified), {
       cpuShares: 2,
       cpuQuotaUs: -1,
       cpuPeriodUs: 100_000,
@@ -271,13 +274,13 @@ void suite("what a pod has, as its status tells it", () => {
     });
     const group = asRead(
       { cpuShares: 102, cpuQuotaUs: 10_000, cpuPeriodUs: 100_000, memoryLimitBytes: 64n * 1024n * 1024n },
-      2,
+      unified,
     );
     assert.deepEqual(podActual(own, "Running", group), {
       resources: { limits: { cpu: "100m", memory: "64Mi" }, requests: { cpu: "79m", memory: "64Mi" } },
       allocatedResources: { cpu: "100m", memory: "64Mi" },
     });
-    const least = asRead({ cpuShares: 2 }, 2);
+    const least = asRead({ cpuShares: 2 }, unified);
     assert.deepEqual(podActual(pod(), "Running", least), { resources: {} });
     const told = { limits: { memory: "9007199254740988Ki" } };
     const ended = podActual(pod(), "Succeeded", least, { phase: "Running", resources: told });

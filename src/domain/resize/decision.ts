@@ -6,10 +6,10 @@ import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { compareQuantities, type Quantity } from "../../base/quantity.ts";
 import { type Beside, judge } from "../admission/admission.ts";
 import type { NodeForPods } from "../admission/node-for-pods.ts";
-import { isCriticalPod } from "../pod/pod-identity.ts";
 import { specOf } from "../resources/pod-resources.ts";
 import { podQosClass } from "../resources/qos-class.ts";
-import { isNone, parseResourceList, type ResourceList } from "../resources/resource-list.ts";
+import { parseResourceList, type ResourceList } from "../resources/resource-list.ts";
+import { mayHaveSwap } from "../resources/swap.ts";
 import { resizable, sameRequirements } from "./allocation.ts";
 import { whoHoldsIt } from "./waiting-for.ts";
 
@@ -98,13 +98,6 @@ const changesSwap = (desired: Pod, allocated: Pod): boolean =>
       !restartsFor(has, "memory") &&
       (mayHaveSwap(desired, wants) || mayHaveSwap(allocated, has)),
   );
-
-function mayHaveSwap(pod: Pod, { resources }: Container): boolean {
-  if (isCriticalPod(pod) || podQosClass(pod) !== "Burstable") return false;
-  const [requests, limits] = [parseResourceList(resources?.requests), parseResourceList(resources?.limits)];
-  if (isNone(requests, "memory") && isNone(limits, "memory")) return false;
-  return compareQuantities(amount(requests, "memory"), amount(limits, "memory")) !== 0;
-}
 
 export const restartsFor = ({ resizePolicy = [] }: Container, resource: string): boolean =>
   resizePolicy.find(({ resourceName }) => resourceName === resource)?.restartPolicy === "RestartContainer";

@@ -8,11 +8,13 @@ import {
   quotaUsOf,
   sharesOf,
   sharesOfWeight,
+  sliceQuotaUs,
   weightOf,
 } from "../resources/cpu-units.ts";
 import { specOf } from "../resources/pod-resources.ts";
 import { parseResourceList } from "../resources/resource-list.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
+import type { CgroupDriver } from "../runtime/runtime-info.ts";
 
 export interface GroupSteps {
   /** In order; each is told to the runtime, then made. */
@@ -55,15 +57,19 @@ function steps(all: readonly Step[]): GroupSteps {
   };
 }
 
-/** As the kernel gives back what it was given: its weights are coarser than shares. */
-export const asRead = (values: CgroupValues, cgroupVersion: 1 | 2): CgroupValues => ({
-  ...(values.cpuShares !== undefined && {
-    cpuShares: cgroupVersion === 2 ? sharesOfWeight(weightOf(values.cpuShares)) : values.cpuShares,
-  }),
-  cpuQuotaUs: values.cpuQuotaUs ?? UNLIMITED,
-  cpuPeriodUs: values.cpuPeriodUs ?? DEFAULT_PERIOD_US,
-  memoryLimitBytes: values.memoryLimitBytes ?? BigInt(UNLIMITED),
-});
+/** As the kernel gives back what it was given: its weights are coarser than shares, and slices have quotas in steps. */
+export function asRead(
+  values: CgroupValues,
+  { version, driver }: { readonly version: 1 | 2; readonly driver: CgroupDriver },
+): CgroupValues {
+  const { cpuShares, cpuQuotaUs = UNLIMITED, cpuPeriodUs = DEFAULT_PERIOD_US } = values;
+  return {
+    ...(cpuShares !== undefined && { cpuShares: version === 2 ? sharesOfWeight(weightOf(cpuShares)) : cpuShares }),
+    cpuQuotaUs: driver === "systemd" && cpuQuotaUs > 0 ? sliceQuotaUs(cpuQuotaUs, cpuPeriodUs) : cpuQuotaUs,
+    cpuPeriodUs,
+    memoryLimitBytes: values.memoryLimitBytes ?? BigInt(UNLIMITED),
+  };
+}
 
 /** For the runtime: what the pod has without what the runtime itself needs for it. */
 export function sandboxShare(pod: Pod, values: CgroupValues): LinuxResources {

@@ -1,13 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
+  cgroupNameOf,
   cgroupPath,
+  childName,
   KUBEPODS,
   parseCgroupPath,
   podCgroupName,
   podParents,
   podUidOf,
-  runtimeParent,
+  sliceOf,
 } from "./cgroup-name.ts";
 
 const UID = "8dbc75ce-1234-4d1c-9a62-0e3b2f0c1a55";
@@ -30,10 +32,40 @@ void test("[14.3] systemd's slices repeat the names above them, with dashes turn
   assert.equal(cgroupPath([], "systemd"), "/");
 });
 
-void test("[27.3.8] a runtime is given the path, or only the slice's own name", () => {
+void test("[14.3] a slice is one unit, whose name tells where it is", () => {
+  assert.equal(sliceOf(podCgroupName("BestEffort", "u-1")), "kubepods-besteffort-podu_1.slice");
+  assert.equal(sliceOf([]), "-.slice");
+});
+
+void test("[27.3.8] a runtime is given the path of the pod's group, with systemd too", () => {
   const name = podCgroupName("BestEffort", "u1");
-  assert.equal(runtimeParent(name, "cgroupfs"), "/kubepods/besteffort/podu1");
-  assert.equal(runtimeParent(name, "systemd"), "kubepods-besteffort-podu1.slice");
+  assert.equal(cgroupPath(name, "cgroupfs"), "/kubepods/besteffort/podu1");
+  const slices = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-podu1.slice";
+  assert.equal(cgroupPath(name, "systemd"), slices);
+});
+
+void test("[14.3] what slices were made of comes back from their folders; what others made does not", () => {
+  const name = podCgroupName("Burstable", UID);
+  const folder = cgroupPath(name, "systemd").split("/").at(-1) ?? "";
+  assert.equal(childName(name.slice(0, -1), folder, "systemd"), `pod${UID}`);
+  assert.equal(childName(KUBEPODS, "kubepods-burstable.slice", "systemd"), "burstable");
+  assert.equal(childName(["my-root", "kubepods"], "my_root-kubepods-podu1.slice", "systemd"), "podu1");
+  for (const other of ["cri-containerd-1.scope", "kubepods.slice", "system-x.slice", "kubepods-x", "podu1"]) {
+    assert.equal(childName(KUBEPODS, other, "systemd"), undefined, other);
+  }
+  assert.equal(childName(KUBEPODS, "podu1", "cgroupfs"), "podu1");
+});
+
+void test("[14.8] an operator names a group by the path that the driver gives it", () => {
+  assert.deepEqual(cgroupNameOf("/system.slice", "systemd"), ["system"]);
+  assert.deepEqual(cgroupNameOf("/my_root.slice/my_root-kube.slice", "systemd"), ["my-root", "kube"]);
+  assert.deepEqual(cgroupNameOf("/", "systemd"), []);
+  assert.deepEqual(cgroupNameOf("/system.slice", "cgroupfs"), ["system.slice"]);
+});
+
+void test("a UID that could not be read back from a slice is refused", () => {
+  assert.throws(() => podCgroupName("Burstable", "a_b"), { name: "BugError" });
+  assert.throws(() => podCgroupName("Burstable", "a/b"), { name: "BugError" });
 });
 
 void test("[14.3] a root of one's own stands before kubepods, however it is written", () => {

@@ -15,9 +15,9 @@ const v1: ContainerResourceOptions = {
   memoryCapacityBytes: 8_000_000_000n,
   hugepageSizes: [],
   singleProcessOomKill: true,
-  swapLimits: false,
+  swap: { kind: "uncounted" },
 };
-const v2: ContainerResourceOptions = { ...v1, cgroupVersion: 2, singleProcessOomKill: false, swapLimits: true };
+const v2: ContainerResourceOptions = { ...v1, cgroupVersion: 2, singleProcessOomKill: false, swap: { kind: "none" } };
 
 const podOf = (resources: ResourceRequirements, pod: Partial<Pod["spec"]> = {}): Pod => ({
   spec: { containers: [{ name: "a", resources }], ...pod },
@@ -66,13 +66,34 @@ void test("[14.6] a limit of the pod as a whole holds for a container that has n
 void test("[14.6] on cgroup v2 a container dies whole and does not swap", () => {
   assert.deepEqual(resourcesOf(podOf({}), v2).unified, { "memory.oom.group": "1", "memory.swap.max": "0" });
   assert.deepEqual(resourcesOf(podOf({}), { ...v2, singleProcessOomKill: true }).unified, { "memory.swap.max": "0" });
-  assert.deepEqual(resourcesOf(podOf({}), { ...v2, swapLimits: false }).unified, { "memory.oom.group": "1" });
+  assert.deepEqual(resourcesOf(podOf({}), { ...v2, swap: { kind: "uncounted" } }).unified, { "memory.oom.group": "1" });
+});
+
+void test("[14.10] with swap for pods the limit of a container follows from its request", () => {
+  const limited = { ...v2, swap: { kind: "limited", capacityBytes: 4_000_000_000n } } as const;
+  const unified = (resources: ResourceRequirements) => resourcesOf(podOf(resources), limited).unified;
+  assert.deepEqual(unified({ requests: { memory: "2G" } }), {
+    "memory.oom.group": "1",
+    "memory.swap.max": "1000000000",
+  });
+  assert.deepEqual(unified({}), { "memory.oom.group": "1", "memory.swap.max": "0" });
+});
+
+void test("[14.11] with memory QoS a container's memory is kept and slowed down beside all else", () => {
+  const memoryQos = { tiered: true, throttlingFactor: 0.5, allocatableBytes: 8_000_000_000n };
+  const pod = podOf({ requests: { memory: "8Ki" }, limits: { memory: "24Ki" } });
+  assert.deepEqual(resourcesOf(pod, { ...v2, memoryQos }).unified, {
+    "memory.oom.group": "1",
+    "memory.swap.max": "0",
+    "memory.low": "8192",
+    "memory.high": "16384",
+  });
 });
 
 void test("[14.6] on cgroup v1 the limit of memory is that of memory and swap too, and there is no unified file", () => {
-  const limited = resourcesOf(podOf({ limits: { memory: "64Mi" } }), { ...v1, swapLimits: true });
+  const limited = resourcesOf(podOf({ limits: { memory: "64Mi" } }), { ...v1, swap: { kind: "none" } });
   assert.deepEqual([limited.memorySwapLimitBytes, limited.unified], [67_108_864n, undefined]);
-  assert.equal(resourcesOf(podOf({}), { ...v1, swapLimits: true }).memorySwapLimitBytes, undefined);
+  assert.equal(resourcesOf(podOf({}), { ...v1, swap: { kind: "none" } }).memorySwapLimitBytes, undefined);
 });
 
 void test("[14.6] every size of huge pages is limited: to none, the pod's or the container's own", () => {

@@ -4,9 +4,11 @@ import { type Quantity, quantityMilliValue, quantityValue } from "../../base/qua
 import type { LinuxResources } from "../runtime/resources.ts";
 import { quotaUsOf, sharesOf } from "./cpu-units.ts";
 import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
+import { containerMemoryFiles, type MemoryQos } from "./memory-qos.ts";
 import { oomScoreAdj } from "./oom-score.ts";
 import { hasPodLevelResources, podLimits, podRequests, specOf } from "./pod-resources.ts";
 import { parseResourceList, type ResourceList } from "./resource-list.ts";
+import { type SwapSettings, swapLimitBytes } from "./swap.ts";
 
 /** Of the node, the same for all its containers. */
 export interface ContainerResourceOptions {
@@ -18,8 +20,9 @@ export interface ContainerResourceOptions {
   readonly hugepageSizes: readonly string[];
   /** Off: the kernel kills all processes of a container that runs out of memory. Only cgroup v2 can. */
   readonly singleProcessOomKill: boolean;
-  /** Whether the kernel can limit swap at all. If so, no container gets any. */
-  readonly swapLimits: boolean;
+  readonly swap: SwapSettings;
+  /** Only with the gate, and only cgroup v2 can. */
+  readonly memoryQos?: MemoryQos;
 }
 
 interface Amounts {
@@ -48,7 +51,7 @@ export function containerResources(
     exclusiveCpus,
   );
   return {
-    ...withoutSwap(resources, options),
+    ...withMemoryQos(withSwap(resources, pod, container, options), pod, container, options),
     oomScoreAdj: oomScoreAdj(pod, container, options.memoryCapacityBytes),
     hugepageLimits: containerHugepages(own, whole, options.hugepageSizes),
   };
@@ -93,12 +96,31 @@ function linuxResources(amounts: Amounts, options: ContainerResourceOptions, exc
   };
 }
 
-function withoutSwap(resources: LinuxResources, options: ContainerResourceOptions): LinuxResources {
-  if (!options.swapLimits) return resources;
-  if (options.cgroupVersion === 2) return { ...resources, unified: { ...resources.unified, "memory.swap.max": "0" } };
+function withSwap(
+  resources: LinuxResources,
+  pod: Pod,
+  container: Pick<Container, "resources">,
+  { swap, cgroupVersion, memoryCapacityBytes }: ContainerResourceOptions,
+): LinuxResources {
+  if (swap.kind === "uncounted") return resources;
+  if (cgroupVersion === 2) {
+    const machine = { memoryBytes: memoryCapacityBytes, swapBytes: swap.kind === "limited" ? swap.capacityBytes : 0n };
+    const limit = String(swapLimitBytes(pod, container, machine));
+    return { ...resources, unified: { ...resources.unified, "memory.swap.max": limit } };
+  }
   // In v1 the limit is of memory and swap together, and means nothing without one of memory.
   if (resources.memoryLimitBytes === undefined) return resources;
   return { ...resources, memorySwapLimitBytes: resources.memoryLimitBytes };
+}
+
+function withMemoryQos(
+  resources: LinuxResources,
+  pod: Pod,
+  container: Pick<Container, "resources">,
+  { memoryQos }: ContainerResourceOptions,
+): LinuxResources {
+  if (memoryQos === undefined) return resources;
+  return { ...resources, unified: { ...resources.unified, ...containerMemoryFiles(pod, container, memoryQos) } };
 }
 
 /** Every size of the machine is named; what the pod as a whole may have each container may have that names none itself. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
-import { quotaUsOf, sharesOf, weightOf } from "./cpu-units.ts";
+import { quotaUsOf, sharesOf, sliceQuotaUs, weightOf } from "./cpu-units.ts";
 
 void test("[14.6] shares are 1024 a CPU, cut off, from 2 to 262144", () => {
   const cases: readonly (readonly [bigint, number])[] = [
@@ -46,4 +46,17 @@ void test("[14.4] more shares never weigh less, and every weight is one the kern
       assert.ok(weightOf(shares + 1) >= weight);
     }),
   );
+});
+
+void test("[14.4] a slice's quota is a whole number of hundredths of a CPU, never less than asked for", () => {
+  assert.equal(sliceQuotaUs(50_000, 100_000), 50_000);
+  assert.equal(sliceQuotaUs(50_100, 100_000), 51_000);
+  assert.equal(sliceQuotaUs(1100, 100_000), 2000);
+  assert.equal(sliceQuotaUs(1000, 100_000), 1000);
+  assert.equal(sliceQuotaUs(5001, 10_000), 5100);
+  assert.equal(sliceQuotaUs(1000, 20_000), 1000);
+  assert.equal(sliceQuotaUs(1001, 20_000), 1200);
+  // What cannot be told as microseconds of a second is cut off before it is rounded, and stays.
+  assert.equal(sliceQuotaUs(100_000, 300_000), 102_000);
+  assert.equal(sliceQuotaUs(1000, 999_999), 9999);
 });

@@ -4,6 +4,7 @@ const SHARES_MAX = 262_144;
 const WEIGHT_MAX = 10_000n;
 /** Less than a millisecond of run time in a period is refused by the kernel. */
 const QUOTA_US_MIN = 1000;
+const HUNDREDTH_US = 10_000n;
 
 export const NO_SHARES = SHARES_MIN;
 export const DEFAULT_PERIOD_US = 100_000;
@@ -17,6 +18,20 @@ export function sharesOf(milliCpu: bigint): number {
 export function quotaUsOf(milliCpu: bigint, periodUs: number): number | undefined {
   if (milliCpu === 0n) return undefined;
   return Math.max(Number((milliCpu * BigInt(periodUs)) / 1000n), QUOTA_US_MIN);
+}
+
+/** What a slice may run in a second: systemd counts in whole hundredths of a CPU, and gets the next one where it is none. */
+export function slicePerSecondUs(quotaUs: number, periodUs: number): bigint {
+  const perSecondUs = (BigInt(quotaUs) * 1_000_000n) / BigInt(periodUs);
+  const beyond = perSecondUs % HUNDREDTH_US;
+  return beyond === 0n ? perSecondUs : perSecondUs - beyond + HUNDREDTH_US;
+}
+
+/** The quota that goes with it, never less than was asked for: containers inside are held to their own, which must fit. */
+export function sliceQuotaUs(quotaUs: number, periodUs: number): number {
+  const exactly = (BigInt(quotaUs) * 1_000_000n) / BigInt(periodUs);
+  const perSecondUs = slicePerSecondUs(quotaUs, periodUs);
+  return perSecondUs === exactly ? quotaUs : Number((perSecondUs * BigInt(periodUs)) / 1_000_000n);
 }
 
 /** The cgroup v2 weight of pods and of what is above them: a straight line. Runtimes use a curve of their own for containers. */

@@ -76,12 +76,28 @@ void test("[14.8] on a guest with two CPUs the weight of kubepods is 79", () => 
 });
 
 void test("[14.8] a group for reserved resources gets what is named, and only the CPU in the compressible variant", () => {
-  const list = parseResourceList({ cpu: "500m", memory: "1Gi", pid: "1000" });
-  assert.deepEqual(reservedValues(list, { compressible: false }), {
+  const list = parseResourceList({ cpu: "500m", memory: "1Gi", pid: "1000", "hugepages-2Mi": "4Mi" });
+  const machine = { hugepageSizes: ["1GB", "2MB"], onlineCpus: "0-3" };
+  const none = new Map([
+    ["1GB", 0n],
+    ["2MB", 0n],
+  ]);
+  assert.deepEqual(reservedValues(list, machine, { compressible: false }), {
     cpuShares: 512,
     memoryLimitBytes: 1_073_741_824n,
     pidsMax: 1000n,
+    cpusetCpus: "0-3",
+    hugepageLimitBytes: new Map([...none, ["2MB", 4_194_304n]]),
   });
-  assert.deepEqual(reservedValues(list, { compressible: true }), { cpuShares: 512 });
-  assert.deepEqual(reservedValues(parseResourceList({ memory: "1Gi" }), { compressible: true }), {});
+  const kept = reservedValues(list, { ...machine, keepsMemory: true }, { compressible: false });
+  assert.deepEqual(kept.unified, new Map([["memory.min", "1073741824"]]));
+  assert.equal(reservedValues(list, { ...machine, keepsMemory: true }, { compressible: true }).unified, undefined);
+  const compressible = { cpuShares: 512, cpusetCpus: "0-3", hugepageLimitBytes: none };
+  assert.deepEqual(reservedValues(list, machine, { compressible: true }), compressible);
+  assert.deepEqual(
+    reservedValues(parseResourceList({ memory: "1Gi" }), { hugepageSizes: [] }, { compressible: true }),
+    {
+      hugepageLimitBytes: new Map(),
+    },
+  );
 });

@@ -11,6 +11,8 @@ import {
 } from "../../base/quantity.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { sharesOf } from "./cpu-units.ts";
+import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
+import { reservedMemoryFiles } from "./memory-qos.ts";
 import { HUGEPAGES_PREFIX, type ResourceList } from "./resource-list.ts";
 
 export interface Reservations {
@@ -92,15 +94,23 @@ export function kubepodsValues(inputs: NodeCgroupInputs): CgroupValues {
   };
 }
 
-/** The limits of a group for the system's or Kubernetes' own daemons; `compressible` leaves out what cannot be taken back. */
+/**
+ * The limits of a group for the system's or Kubernetes' own daemons; `compressible` leaves out what cannot be taken back. Huge pages that are not reserved are
+ * none for them either, as upstream has it.
+ */
 export function reservedValues(
   reserved: ResourceList,
+  machine: { readonly hugepageSizes: readonly string[]; readonly onlineCpus?: string; readonly keepsMemory?: boolean },
   { compressible }: { readonly compressible: boolean },
 ): CgroupValues {
   const [cpu, memory, pids] = ["cpu", "memory", "pid"].map((name) => reserved.get(name));
+  const keeps = machine.keepsMemory === true && !compressible && memory !== undefined;
   return {
     ...(cpu !== undefined && { cpuShares: sharesOf(quantityMilliValue(cpu)) }),
     ...(!compressible && memory !== undefined && { memoryLimitBytes: quantityValue(memory) }),
     ...(!compressible && pids !== undefined && { pidsMax: quantityValue(pids) }),
+    ...(machine.onlineCpus !== undefined && { cpusetCpus: machine.onlineCpus }),
+    ...(keeps && { unified: reservedMemoryFiles(quantityValue(memory)) }),
+    hugepageLimitBytes: hugepageLimits(machine.hugepageSizes, compressible ? new Map() : hugepageBytes(reserved)),
   };
 }

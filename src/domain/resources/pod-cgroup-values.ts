@@ -4,6 +4,7 @@ import { quantityMilliValue, quantityValue } from "../../base/quantity.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { NO_SHARES, quotaUsOf, sharesOf } from "./cpu-units.ts";
 import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
+import { type MemoryQos, podMemoryFiles } from "./memory-qos.ts";
 import { isLimitedThroughout, podLimits, podRequests, specOf } from "./pod-resources.ts";
 import { podQosClass } from "./qos-class.ts";
 
@@ -15,6 +16,8 @@ export interface PodCgroupOptions {
   readonly podPidsLimit: bigint;
   /** Of the machine, as the kernel spells them. */
   readonly hugepageSizes: readonly string[];
+  /** Only with the gate, and only cgroup v2 can. */
+  readonly memoryQos?: MemoryQos;
 }
 
 /** Of a pod that is over while something of it is still being put away: it gets the least there is. */
@@ -26,7 +29,9 @@ export function podCgroupValues(
   { exclusiveCpus }: { readonly exclusiveCpus: boolean } = { exclusiveCpus: false },
 ): CgroupValues {
   const requests = podRequests(specOf(pod), { overhead: true });
+  const unified = options.memoryQos === undefined ? new Map<string, string>() : podMemoryFiles(pod, options.memoryQos);
   const common = {
+    ...(unified.size > 0 && { unified }),
     hugepageLimitBytes: hugepageLimits(options.hugepageSizes, hugepageBytes(requests)),
     ...(options.podPidsLimit > 0n && { pidsMax: options.podPidsLimit }),
   };

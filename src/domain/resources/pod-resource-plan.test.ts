@@ -11,7 +11,7 @@ const plan = podResourcePlan({
   memoryCapacityBytes: 4n * 2n ** 30n,
   hugepageSizes: ["2MB"],
   singleProcessOomKill: false,
-  swapLimits: true,
+  swap: { kind: "none" },
 });
 
 /** The pod of which the figures on a cgroup v2 machine with the Go kubelet are known. */
@@ -78,7 +78,7 @@ void test("[7.29] on cgroup v2 a container that takes too much memory dies whole
     memoryCapacityBytes: 4n * 2n ** 30n,
     hugepageSizes: [],
     singleProcessOomKill: true,
-    swapLimits: true,
+    swap: { kind: "none" },
   });
   assert.equal(single.containerResources(pod, "app").unified?.["memory.oom.group"], undefined);
 });

@@ -4,6 +4,7 @@ import { quantityMilliValue } from "../../base/quantity.ts";
 import { BEST_EFFORT, BURSTABLE, KUBEPODS } from "./cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "./cgroup-values.ts";
 import { NO_SHARES, sharesOf } from "./cpu-units.ts";
+import { type MemoryQos, tierMemoryFiles } from "./memory-qos.ts";
 import { podRequests, specOf } from "./pod-resources.ts";
 import { podQosClass } from "./qos-class.ts";
 
@@ -11,22 +12,27 @@ const UNBOUNDED_BYTES = 2n ** 62n;
 
 /** Burstable pods that are not over weigh together as much as they request; the best effort is the rest. */
 export function qosTierValues(
-  pods: Iterable<Pod>,
+  all: readonly Pod[],
   hugepageSizes: readonly string[],
+  memoryQos?: MemoryQos,
 ): readonly (readonly [CgroupName, CgroupValues])[] {
+  const pods = all.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
   const hugepageLimitBytes = new Map(hugepageSizes.map((size) => [size, UNBOUNDED_BYTES]));
+  const kept = memoryQos === undefined ? undefined : tierMemoryFiles(pods, memoryQos);
   return [
-    [KUBEPODS, { hugepageLimitBytes }],
-    [BURSTABLE, { cpuShares: sharesOf(burstableMilliCpu(pods)), hugepageLimitBytes }],
+    [KUBEPODS, { hugepageLimitBytes, ...(kept && { unified: kept.all }) }],
+    [
+      BURSTABLE,
+      { cpuShares: sharesOf(burstableMilliCpu(pods)), hugepageLimitBytes, ...(kept && { unified: kept.burstable }) },
+    ],
     [BEST_EFFORT, { cpuShares: NO_SHARES, hugepageLimitBytes }],
   ];
 }
 
-function burstableMilliCpu(pods: Iterable<Pod>): bigint {
+function burstableMilliCpu(pods: readonly Pod[]): bigint {
   let milliCpu = 0n;
   for (const pod of pods) {
-    const isOver = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
-    if (isOver || podQosClass(pod) !== "Burstable") continue;
+    if (podQosClass(pod) !== "Burstable") continue;
     const request = podRequests(specOf(pod), { overhead: true }).get("cpu");
     if (request !== undefined) milliCpu += quantityMilliValue(request);
   }

@@ -152,6 +152,24 @@ void test("[21.5] pressure is told where the kernel counts it and the gate is op
   assert.equal(waiting?.split(" ")[1], "1.5");
 });
 
+void test("[14.12] the six families of pressure tell seconds of waiting and of standing still", () => {
+  const of = (some: number, full: number) => ({
+    some: { totalUs: some, avg10: 0, avg60: 0, avg300: 0 },
+    full: { totalUs: full, avg10: 0, avg60: 0, avg300: 0 },
+  });
+  const pressed = group("/a", {
+    cpu: cpu({ pressure: of(1_000_000, 2_000_000) }),
+    memory: memory({ pressure: of(3_000_000, 4_000_000) }),
+    io: { devices: [], pressure: of(5_000_000, 6_000_001) },
+  });
+  const families = cadvisor([pressed], { reading: reading([pressed], { knowsPressure: true }), tellsPressure: true });
+  const value = (name: string) => lines(families, `container_pressure_${name}_seconds_total`)[0]?.split(" ")[1];
+  assert.deepEqual(
+    ["cpu_waiting", "cpu_stalled", "memory_waiting", "memory_stalled", "io_waiting", "io_stalled"].map(value),
+    ["1", "2", "3", "4", "5", "6.000001"],
+  );
+});
+
 void test("[21.5] devices and disks: what groups moved, and the machine's file systems; times divided as cAdvisor divides them", () => {
   const io = {
     devices: [

@@ -217,6 +217,27 @@ void test("a container that was gone when its group was read is left out, and a 
   assert.deepEqual(usageSummaryOf(withGroups(groups)).pods, []);
 });
 
+void test("[14.12] pressure is told of the node, of pods and of containers: of the CPU, of memory and of disks", () => {
+  const pressure = (totalUs: number) => ({
+    some: { totalUs, avg10: 1.5, avg60: 0.5, avg300: 0.25 },
+    full: { totalUs: totalUs - 1, avg10: 0, avg60: 0, avg300: 0 },
+  });
+  const psi = (total: number) => ({
+    some: { total, avg10: 1.5, avg60: 0.5, avg300: 0.25 },
+    full: { total: total - 1, avg10: 0, avg60: 0, avg300: 0 },
+  });
+  const groups = groupsOfPod().map((one) => ({
+    ...one,
+    ...(one.cpu && { cpu: { ...one.cpu, pressure: pressure(11) } }),
+    ...(one.memory && { memory: { ...one.memory, pressure: pressure(22) } }),
+    io: { devices: [], pressure: pressure(33) },
+  }));
+  const { node, pods } = summaryOf(withGroups(groups), storage());
+  for (const told of [node, pods[0], pods[0]?.containers[0]]) {
+    assert.deepEqual([told?.cpu?.psi, told?.memory?.psi, told?.io?.psi], [psi(11), psi(22), psi(33)]);
+  }
+});
+
 void test("without the gate no pressure is told, and without two readings no rate", () => {
   const telling = { nanoCoresOf: () => undefined, tellsPressure: false };
   const [told] = summaryOf(inputs({ telling }), storage()).pods;

@@ -5,8 +5,10 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { cgroupsContract } from "../../../test/contract/cgroups-contract.ts";
 import { type PlainTree, plainTree } from "../../../test/support/plain-cgroup-tree.ts";
+import { readV2Values } from "../../../test/support/v2-values.ts";
 import { hostClock } from "../host/clock.ts";
 import { createCgroups } from "./cgroups.ts";
+import { cgroupfsDriver } from "./driver.ts";
 import { hostTree } from "./tree.ts";
 
 const CONTROLLERS = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"];
@@ -14,7 +16,13 @@ const forever = new AbortController().signal;
 
 const newFolder = () => mkdtemp(join(tmpdir(), "deckhand-cgroups-"));
 const cgroupsOn = (tree: PlainTree, path: string) =>
-  createCgroups({ hierarchies: { version: 2, path }, root: ["x", "n1"], tree, clock: hostClock });
+  createCgroups({
+    hierarchies: { version: 2, path },
+    root: ["x", "n1"],
+    driver: cgroupfsDriver,
+    tree,
+    clock: hostClock,
+  });
 
 cgroupsContract("cgroup v2 on plain folders keeps the contract of Cgroups", async () => {
   const root = await newFolder();
@@ -23,22 +31,8 @@ cgroupsContract("cgroup v2 on plain folders keeps the contract of Cgroups", asyn
   const folder = (name: readonly string[]) => join(root, cgroups.pathOf(name));
   return {
     cgroups,
-    async read(name) {
-      const text = async (file: string) => (await readFile(join(folder(name), file), "utf8")).trim();
-      const number = (shown: string) => (shown === "max" ? "-1" : shown);
-      const [quota = "", period] = (await text("cpu.max")).split(" ");
-      return {
-        cpuShares:
-          new Map([
-            ["1", 2],
-            ["10000", 262_144],
-          ]).get(await text("cpu.weight")) ?? -1,
-        cpuQuotaUs: Number(number(quota)),
-        cpuPeriodUs: Number(period),
-        memoryLimitBytes: BigInt(number(await text("memory.max"))),
-        pidsMax: BigInt(number(await text("pids.max"))),
-      };
-    },
+    root: ["x", "n1"],
+    read: (name) => readV2Values(folder(name)),
     start: (name) => tree.start(folder(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
     fill: (name, bytes) => tree.fill(folder(name), bytes),

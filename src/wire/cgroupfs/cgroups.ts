@@ -1,5 +1,5 @@
 /**
- * The `Cgroups` port on the kernel's files, cgroupfs driver, either version.
+ * The `Cgroups` port on the kernel's files, in either version and with either driver.
  *
  * Applying reads first and writes only what differs, so that looking each minute costs nothing. What cannot be written does not
  * hold back the rest: a limit of memory below what is in use is refused, and the group still gets its part of the CPU.
@@ -9,10 +9,11 @@ import { join } from "node:path";
 import { assert } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { cgroupPath } from "../../domain/resources/cgroup-name.ts";
+import { cgroupPath, childName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
+import type { GroupDriver } from "./driver.ts";
 import type { Hierarchies } from "./hierarchies.ts";
 import { readMemory } from "./memory.ts";
 import type { Setting } from "./settings.ts";
@@ -29,16 +30,19 @@ export interface CgroupfsOptions {
   readonly hierarchies: Hierarchies;
   /** The group all names start from; empty is the root of all. */
   readonly root: CgroupName;
+  readonly driver: GroupDriver;
   readonly tree: CgroupTree;
   readonly clock: Clock;
 }
 
-export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOptions): Cgroups {
+export function createCgroups({ hierarchies, root, driver, tree, clock }: CgroupfsOptions): Cgroups {
   const version = hierarchies.version === 1 ? cgroupV1(hierarchies.mounts, tree) : cgroupV2(hierarchies.path, tree);
-  const pathOf = (name: CgroupName) => cgroupPath([...root, ...name], "cgroupfs");
+  const wholeName = (name: CgroupName) => [...root, ...name];
+  const pathOf = (name: CgroupName) => cgroupPath(wholeName(name), driver.name);
   const below = (name: CgroupName) => groupsBelow(tree, version, pathOf(name));
   return {
     version: version.version,
+    driver: driver.name,
     pathOf,
     async countsSwap(name) {
       const folder = await version.folderOf("memory", pathOf(name));
@@ -49,8 +53,14 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
     async apply(name, values) {
       const path = pathOf(name);
       try {
-        if (!(await version.isWhole(path))) await version.make(path);
-        await applyValues(tree, version, path, values);
+        if (!(await version.isWhole(path))) {
+          await driver.begin(wholeName(name));
+          await version.make(path);
+        }
+        const settled = driver.settle(values);
+        const wrong = await wrongFiles(tree, version, path, settled);
+        await driver.hold(wholeName(name), settled, wrong.length === 0 ? "inPlace" : "differs");
+        await writeAll(tree, wrong);
       } catch (error) {
         throw new Error(`cgroup ${path}: ${errorText(error)}`, { cause: error });
       }
@@ -58,7 +68,10 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
     async children(name) {
       const names = new Set<string>();
       for (const folder of version.roots) {
-        for (const child of await tree.children(join(folder, pathOf(name)))) names.add(child);
+        for (const child of await tree.children(join(folder, pathOf(name)))) {
+          const part = childName(wholeName(name), child, driver.name);
+          if (part !== undefined) names.add(part);
+        }
       }
       return [...names].sort();
     },
@@ -70,8 +83,10 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
         // Mostly nothing is left in it.
         const folders = version.roots.map((root) => join(root, pathOf(name)));
         const left = await Promise.all(folders.map((folder) => tree.remove(folder)));
-        if (left.every((outcome) => outcome === "removed")) return;
-        await killAll(tree, clock, async () => (await below(name)).flat(), signal);
+        const isGone = left.every((outcome) => outcome === "removed");
+        if (!isGone) await killAll(tree, clock, async () => (await below(name)).flat(), signal);
+        await driver.end(wholeName(name), signal);
+        if (isGone) return;
         await Promise.all((await below(name)).map((folders) => removeAll(tree, clock, folders, signal)));
       } catch (error) {
         if (signal.aborted) throw error;
@@ -81,37 +96,48 @@ export function createCgroups({ hierarchies, root, tree, clock }: CgroupfsOption
   };
 }
 
-async function applyValues(
+interface WrongFile {
+  readonly setting: Setting;
+  /** Where it is; undefined: there is no such controller. */
+  readonly path: string | undefined;
+}
+
+async function wrongFiles(
   tree: CgroupTree,
   version: CgroupVersion,
   path: string,
   values: CgroupValues,
-): Promise<void> {
-  const refused: Setting[] = [];
+): Promise<readonly WrongFile[]> {
+  const wrong: WrongFile[] = [];
   for (const setting of version.settings(values)) {
-    await bringTo(tree, version, path, setting).catch(() => refused.push(setting));
+    const folder = await version.folderOf(setting.controller, path);
+    // A machine may well have no huge pages to limit; it cannot do without the others.
+    if (folder === undefined && setting.controller === "hugetlb") continue;
+    const file = folder === undefined ? undefined : join(folder, setting.file);
+    if (file === undefined || !(await isInPlace(tree, file, setting))) wrong.push({ setting, path: file });
   }
+  return wrong;
+}
+
+async function isInPlace(tree: CgroupTree, file: string, setting: Setting): Promise<boolean> {
+  const shown = (await tree.read(file))?.trim();
+  if (shown === undefined) return setting.optional === true;
+  return shown === setting.text || setting.alsoShownAs?.includes(shown) === true;
+}
+
+async function writeAll(tree: CgroupTree, wrong: readonly WrongFile[]): Promise<void> {
+  const refused: WrongFile[] = [];
+  for (const file of wrong) await write(tree, file).catch(() => refused.push(file));
   // One value may be refused until another is in place, as a short period is while the quota is still large.
   const failures: unknown[] = [];
-  for (const setting of refused) {
-    await bringTo(tree, version, path, setting).catch((error: unknown) => failures.push(error));
-  }
+  for (const file of refused) await write(tree, file).catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw new AggregateError(failures, failures.map(errorText).join("; "));
 }
 
-async function bringTo(tree: CgroupTree, version: CgroupVersion, path: string, setting: Setting): Promise<void> {
-  const folder = await version.folderOf(setting.controller, path);
-  if (folder === undefined) {
-    // A machine may well have no huge pages to limit; it cannot do without the others.
-    if (setting.controller === "hugetlb") return;
-    throw new Error(`no controller for ${setting.file}`);
-  }
-  const file = join(folder, setting.file);
-  const shown = (await tree.read(file))?.trim();
-  if (shown === undefined && setting.optional === true) return;
-  if (shown === setting.text || setting.alsoShownAs?.includes(shown ?? "") === true) return;
+async function write(tree: CgroupTree, { setting, path }: WrongFile): Promise<void> {
+  if (path === undefined) throw new Error(`no controller for ${setting.file}`);
   try {
-    await tree.write(file, setting.text);
+    await tree.write(path, setting.text);
   } catch (error) {
     throw new Error(`cannot write ${setting.text} to ${setting.file}: ${errorText(error)}`, { cause: error });
   }

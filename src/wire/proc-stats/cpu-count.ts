@@ -10,6 +10,8 @@ const CPU_NAME = /^cpu\d+$/;
 
 export interface Cpus {
   readonly count: number;
+  /** Such as "0-3". */
+  readonly online: string;
   readonly cores: number;
   readonly sockets: number;
 }
@@ -25,14 +27,15 @@ export class CpuCount {
   async read(): Promise<Cpus> {
     const online = await this.#files.readFirst(`${CPUS}/online`);
     if (online !== undefined && online === this.#last?.online) return this.#last.cpus;
-    const cpus = await countCpus(this.#files, online === undefined ? undefined : parseRanges(online));
+    const counted = await countCpus(this.#files, online === undefined ? undefined : parseRanges(online));
+    const cpus = { ...counted, online: online ?? `0-${counted.count - 1}` };
     this.#last = online === undefined ? undefined : { online, cpus };
     return cpus;
   }
 }
 
 /** Without a list of those online the kernel has no hotplug, and all are. */
-async function countCpus(files: KernelFiles, online: ReadonlySet<number> | undefined): Promise<Cpus> {
+async function countCpus(files: KernelFiles, online: ReadonlySet<number> | undefined): Promise<Omit<Cpus, "online">> {
   const nodes = await files.list(NODES, /^node\d+$/);
   const folders = nodes.length > 0 ? nodes.map((node) => `${NODES}/${node}`) : [CPUS];
   const [cores, sockets] = [new Set<string>(), new Set<string>()];

@@ -8,10 +8,11 @@ const HUGEPAGES = "/sys/kernel/mm/hugepages";
 
 export async function readMachineFacts(files: KernelFiles, cpus: CpuCount): Promise<MachineFacts> {
   const meminfo = await files.read("/proc/meminfo");
-  const { count, cores, sockets } = await cpus.read();
+  const { count, online, cores, sockets } = await cpus.read();
   const kib = (key: string) => requiredNumberOf(meminfo, key, "/proc/meminfo") * 1024n;
   return {
     cpus: count,
+    onlineCpus: online,
     physicalCores: cores,
     sockets,
     memoryBytes: kib("MemTotal"),

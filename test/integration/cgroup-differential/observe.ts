@@ -31,8 +31,7 @@ export interface BatchSeen {
   readonly tiers: ReadonlyMap<string, GroupFiles>;
 }
 
-const MILLI_CPU_MAX = 1700n;
-const BYTES_MAX = 8n * 2n ** 30n;
+const ROOM = { milliCpu: 1700n, bytes: 8n * 2n ** 30n };
 /** The runtime's overhead, which the API server adds. */
 const OVERHEAD = { milliCpu: 15n, bytes: 20n * 2n ** 20n };
 
@@ -59,7 +58,7 @@ export class GoNode {
 
   async observe(cases: readonly Case[]): Promise<readonly BatchSeen[]> {
     const seen: BatchSeen[] = [];
-    for (const batch of batches(cases)) {
+    for (const batch of batches(cases, ROOM)) {
       const pods = await this.#start(batch);
       const records = await criRecords(this.node);
       const podsSeen: PodSeen[] = [];
@@ -149,16 +148,16 @@ const nameOf = (pod: Pod) => podCgroupName(podQosClass(pod), pod.metadata?.uid ?
 export const kubepodsOf = (node: GoNode) => groupFiles(node.pathOf(KUBEPODS));
 
 /** As many as fit the machine's CPUs and memory by what they request. */
-function batches(cases: readonly Case[]): readonly (readonly Case[])[] {
+export function batches(cases: readonly Case[], room: typeof ROOM): readonly (readonly Case[])[] {
   const all: Case[][] = [];
-  let [milliCpu, bytes] = [MILLI_CPU_MAX, BYTES_MAX];
+  let { milliCpu, bytes } = room;
   for (const one of cases) {
     const requests = podRequests(one.spec, { overhead: true });
     const [cpu, memory] = [requests.get("cpu"), requests.get("memory")];
     const milliCpuMore = (cpu === undefined ? 0n : quantityMilliValue(cpu)) + OVERHEAD.milliCpu;
     const bytesMore = (memory === undefined ? 0n : quantityValue(memory)) + OVERHEAD.bytes;
     [milliCpu, bytes] = [milliCpu + milliCpuMore, bytes + bytesMore];
-    if (milliCpu > MILLI_CPU_MAX || bytes > BYTES_MAX) {
+    if (milliCpu > room.milliCpu || bytes > room.bytes) {
       all.push([]);
       [milliCpu, bytes] = [milliCpuMore, bytesMore];
     }

@@ -41,7 +41,7 @@ export const planFor = (
     memoryCapacityBytes: machine.memoryBytes,
     hugepageSizes: machine.hugepageSizes,
     singleProcessOomKill: true,
-    swapLimits: true,
+    swap: { kind: "none" },
   });
 
 const UNLIMITED = "9223372036854771712";

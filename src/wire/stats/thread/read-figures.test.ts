@@ -252,6 +252,33 @@ void suite("figures of cgroup v2", () => {
     assert.equal(read(tree(without)).knowsPressure, false);
   });
 
+  test("[14.12] pressure of the CPU, of memory and of disks is read of every group, and of the machine", () => {
+    const pressure = (some: number, full: number) =>
+      `some avg10=1.00 avg60=2.00 avg300=3.00 total=${some}\nfull avg10=0.10 avg60=0.20 avg300=0.30 total=${full}\n`;
+    const line = (totalUs: number, part: number) => ({ totalUs, avg10: part, avg60: 2 * part, avg300: 3 * part });
+    const more = Object.fromEntries(
+      ["", CONTAINER].flatMap((path, index) => [
+        [`sys/fs/cgroup${path}/cpu.pressure`, pressure(10 + index, 1)],
+        [`sys/fs/cgroup${path}/memory.pressure`, pressure(20 + index, 2)],
+        [`sys/fs/cgroup${path}/io.pressure`, pressure(30 + index, 3)],
+      ]),
+    ) as Files;
+    const { groups } = read(tree({ ...files, ...more }));
+    for (const [index, id] of ["/", CONTAINER].entries()) {
+      const group = groups.find((one) => one.id === id);
+      const told = [group?.cpu?.pressure, group?.memory?.pressure, group?.io?.pressure];
+      assert.deepEqual(
+        told.map((figures) => figures?.some),
+        [10, 20, 30].map((total) => line(total + index, 1)),
+      );
+      assert.deepEqual(
+        told.map((figures) => figures?.full.totalUs),
+        [1, 2, 3],
+      );
+      assert.deepEqual([told[0]?.full.avg10, told[2]?.full.avg300], [0.1, 0.3]);
+    }
+  });
+
   test("who asks for usage gets CPU and memory, and nothing that takes longer", () => {
     const group = read(tree(files), { detail: "usage" }).groups.find(({ id }) => id === CONTAINER);
     assert.deepEqual(Object.keys(group ?? {}), ["id", "readWallMs", "createdWallMs", "cpu", "memory"]);

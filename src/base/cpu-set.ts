@@ -1,5 +1,5 @@
 /** "0-3,8": numbers of CPUs. */
-import { goQuote } from "../../base/go-text.ts";
+import { goQuote } from "./go-text.ts";
 
 /** No machine has more; a range beyond it is a slip, and would only cost memory. */
 const CPU_MAX = 65_535;

@@ -1,0 +1,79 @@
+/**
+ * Memory that is kept for whom it was requested by, and containers that are slowed down before they are killed: the gate MemoryQoS, of cgroup v2 only.
+ *
+ * With tiered reservation a Guaranteed pod's memory is never taken back (memory.min), a Burstable one's only when there is no other (memory.low).
+ */
+import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { quantityValue } from "../../base/quantity.ts";
+import { podRequests, specOf } from "./pod-resources.ts";
+import { podQosClass, type QosClass } from "./qos-class.ts";
+import { parseResourceList } from "./resource-list.ts";
+
+export interface MemoryQos {
+  /** Off: nothing is kept for anybody. */
+  readonly tiered: boolean;
+  /** From 0 to 1: how far from its request to its limit a container may go unhindered. */
+  readonly throttlingFactor: number;
+  /** Of the node: the limit of who has none. */
+  readonly allocatableBytes: bigint;
+}
+
+const MIN = "memory.min";
+const LOW = "memory.low";
+const HIGH = "memory.high";
+const PAGE_BYTES = 4096;
+
+const bytesOf = (amounts: Readonly<Record<string, string>> | undefined): bigint => {
+  const memory = parseResourceList(amounts).get("memory");
+  return memory === undefined ? 0n : quantityValue(memory);
+};
+
+/** Of a container, as files of cgroup v2. */
+export function containerMemoryFiles(
+  pod: Pod,
+  { resources }: Pick<Container, "resources">,
+  qos: MemoryQos,
+): Readonly<Record<string, string>> {
+  const [request, limit] = [bytesOf(resources?.requests), bytesOf(resources?.limits)];
+  const kept =
+    qos.tiered && request !== 0n ? { [fileOf(podQosClass(pod))]: String(request) } : { [MIN]: "0", [LOW]: "0" };
+  const high = request === limit ? 0n : highBytes(request, limit === 0n ? qos.allocatableBytes : limit, qos);
+  return high > request ? { ...kept, [HIGH]: String(high) } : kept;
+}
+
+const fileOf = (qosClass: QosClass) => (qosClass === "Guaranteed" ? MIN : LOW);
+
+/** In whole pages, computed as upstream does, with the same loss in the last digits. */
+function highBytes(request: bigint, limit: bigint, { throttlingFactor }: MemoryQos): bigint {
+  const bytes = Math.floor(Number(request) + (Number(limit) - Number(request)) * throttlingFactor);
+  return BigInt(Math.trunc(bytes / PAGE_BYTES)) * BigInt(PAGE_BYTES);
+}
+
+/** Of a pod's own group. */
+export function podMemoryFiles(pod: Pod, qos: MemoryQos): ReadonlyMap<string, string> {
+  const request = requestOf(pod);
+  return qos.tiered && request > 0n ? new Map([[fileOf(podQosClass(pod)), String(request)]]) : new Map();
+}
+
+/** Of the group of all pods and of the Burstable ones: what is kept for a pod must be kept for those above it too. */
+export function tierMemoryFiles(
+  pods: Iterable<Pod>,
+  { tiered }: MemoryQos,
+): { readonly all: ReadonlyMap<string, string>; readonly burstable: ReadonlyMap<string, string> } {
+  let [guaranteed, burstable] = [0n, 0n];
+  for (const pod of tiered ? pods : []) {
+    const qosClass = podQosClass(pod);
+    if (qosClass === "Guaranteed") guaranteed += requestOf(pod);
+    if (qosClass === "Burstable") burstable += requestOf(pod);
+  }
+  return { all: new Map([[MIN, String(guaranteed + burstable)]]), burstable: new Map([[LOW, String(burstable)]]) };
+}
+
+function requestOf(pod: Pod): bigint {
+  const memory = podRequests(specOf(pod), { overhead: true }).get("memory");
+  return memory === undefined ? 0n : quantityValue(memory);
+}
+
+/** Of a group for the system's or Kubernetes' own daemons: all it is limited to is kept for it. */
+export const reservedMemoryFiles = (limitBytes: bigint): ReadonlyMap<string, string> =>
+  new Map([[MIN, String(limitBytes)]]);

@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import { listenAsPeer, type PeerCall } from "../../../test/support/dbus-peer.ts";
+import { connectDbus, type DbusConnection } from "./connection.ts";
+
+const forever = new AbortController().signal;
+const call = (member: string) => ({ destination: "d", path: "/p", interface: "i.i", member });
+
+let folder: string;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), "deckhand-dbus-"));
+});
+after(() => rm(folder, { recursive: true }));
+
+let sockets = 0;
+
+async function withPeer(
+  onCall: (call: PeerCall) => void,
+  run: (connection: DbusConnection) => Promise<void>,
+): Promise<void> {
+  sockets += 1;
+  const socketPath = join(folder, String(sockets));
+  const peer = await listenAsPeer(socketPath, onCall);
+  const connection = await connectDbus({ socketPath, isBus: false }, forever);
+  try {
+    await run(connection);
+  } finally {
+    connection.close();
+    await peer.close();
+  }
+}
+
+void suite("a connection to D-Bus", () => {
+  test("answers reach the calls they belong to, in any order", async () => {
+    const asked: PeerCall[] = [];
+    await withPeer(
+      (one) => {
+        asked.push(one);
+        if (asked.length === 3) for (const each of asked.toReversed()) each.reply("s", `to ${each.member}`);
+      },
+      async (connection) => {
+        const answers = await Promise.all(["A", "B", "C"].map((member) => connection.call(call(member), forever)));
+        assert.deepEqual(answers, [["to A"], ["to B"], ["to C"]]);
+      },
+    );
+  });
+
+  test("an error is told with its name and text", async () => {
+    await withPeer(
+      (one) => one.fail("org.x.NoSuchUnit", "Unit a.slice not loaded."),
+      async (connection) => {
+        await assert.rejects(connection.call(call("A"), forever), {
+          name: "DbusError",
+          errorName: "org.x.NoSuchUnit",
+          message: "org.x.NoSuchUnit: Unit a.slice not loaded.",
+        });
+      },
+    );
+  });
+
+  test("a signal that comes before an answer is heard before it", async () => {
+    await withPeer(
+      (one) => {
+        one.signal({ path: "/p", interface: "i.i", member: "Gone", signature: "u", body: [7] });
+        one.signal({ path: "/p", interface: "i.i", member: "Other", body: [] });
+        one.reply("");
+      },
+      async (connection) => {
+        const heard: unknown[] = [];
+        const end = await connection.listen(
+          { interface: "i.i", member: "Gone" },
+          (body) => heard.push(...body),
+          forever,
+        );
+        await connection.call(call("A"), forever);
+        assert.deepEqual(heard, [7]);
+        end();
+        await connection.call(call("A"), forever);
+        assert.deepEqual(heard, [7]);
+      },
+    );
+  });
+
+  test("when the other side hangs up, who waits is told, and who asks later too", async () => {
+    await withPeer(
+      (one) => one.hangUp(),
+      async (connection) => {
+        await assert.rejects(connection.call(call("A"), forever), { name: "DbusClosedError" });
+        assert.equal(connection.isOpen, false);
+        await assert.rejects(connection.call(call("A"), forever), { name: "DbusClosedError" });
+      },
+    );
+  });
+
+  test("whoever waits for an answer may give up; the next call is answered", async () => {
+    await withPeer(
+      (one) => one.member === "B" && one.reply("s", "b"),
+      async (connection) => {
+        const patience = new AbortController();
+        const waiting = connection.call(call("A"), patience.signal);
+        patience.abort(new Error("enough"));
+        await assert.rejects(waiting, { message: "enough" });
+        assert.deepEqual(await connection.call(call("B"), forever), ["b"]);
+      },
+    );
+  });
+
+  test("who is not let in, or finds nobody, is told where", async () => {
+    const socketPath = join(folder, "closed");
+    const peer = await listenAsPeer(socketPath, () => {}, "REJECTED EXTERNAL\r\n");
+    await assert.rejects(connectDbus({ socketPath, isBus: false }, forever), {
+      message: `cannot reach D-Bus at ${socketPath}: it does not let us in: REJECTED EXTERNAL`,
+    });
+    await peer.close();
+    await assert.rejects(connectDbus({ socketPath: join(folder, "nobody"), isBus: false }, forever), {
+      message: /^cannot reach D-Bus at .*nobody: connect ENOENT/,
+    });
+  });
+
+  test("a peer that never greets is given up on", async () => {
+    const socketPath = join(folder, "mute");
+    const peer = await listenAsPeer(socketPath, () => {}, "");
+    const patience = new AbortController();
+    const connecting = connectDbus({ socketPath, isBus: false }, patience.signal);
+    patience.abort(new Error("enough"));
+    await assert.rejects(connecting, { message: "enough" });
+    await peer.close();
+  });
+});

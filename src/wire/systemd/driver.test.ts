@@ -1,0 +1,181 @@
+import assert from "node:assert/strict";
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, suite, test } from "node:test";
+import { cgroupsContract } from "../../../test/contract/cgroups-contract.ts";
+import { type PlainTree, plainTree } from "../../../test/support/plain-cgroup-tree.ts";
+import { type PlainSystemd, plainSystemd } from "../../../test/support/plain-systemd.ts";
+import { readV2Values } from "../../../test/support/v2-values.ts";
+import { podCgroupName } from "../../domain/resources/cgroup-name.ts";
+import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
+import type { Cgroups } from "../../ports/cgroups.ts";
+import { createCgroups } from "../cgroupfs/cgroups.ts";
+import { connectDbus } from "../dbus/connection.ts";
+import { hostClock } from "../host/clock.ts";
+import { systemdDriver } from "./driver.ts";
+import { SystemdManager } from "./manager.ts";
+
+const CONTROLLERS = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"];
+const forever = new AbortController().signal;
+
+interface World {
+  readonly root: string;
+  readonly tree: PlainTree;
+  readonly systemd: PlainSystemd;
+  readonly cgroups: Cgroups;
+  readonly folder: (name: CgroupName) => string;
+  close(): Promise<void>;
+}
+
+async function openWorld(cgroupRoot: CgroupName = []): Promise<World> {
+  const base = await mkdtemp(join(tmpdir(), "deckhand-systemd-"));
+  const root = join(base, "cgroup");
+  const socketPath = join(base, "private");
+  const tree = await plainTree(root, CONTROLLERS);
+  const systemd = await plainSystemd(socketPath, root, tree);
+  const connect = (signal: AbortSignal) => connectDbus({ socketPath, isBus: false }, signal);
+  const manager = new SystemdManager({ connect, clock: hostClock });
+  const driver = systemdDriver(manager, 2);
+  const hierarchies = { version: 2, path: root } as const;
+  const cgroups = createCgroups({ hierarchies, root: cgroupRoot, driver, tree, clock: hostClock });
+  return {
+    root,
+    tree,
+    systemd,
+    cgroups,
+    folder: (name) => join(root, cgroups.pathOf(name)),
+    async close() {
+      await manager.close();
+      await systemd.close();
+      await rm(base, { recursive: true });
+    },
+  };
+}
+
+cgroupsContract("the systemd driver on plain folders keeps the contract of Cgroups", async () => {
+  const world = await openWorld(["my-root"]);
+  const { tree, cgroups, folder } = world;
+  return {
+    cgroups,
+    root: ["my-root"],
+    read: (name) => readV2Values(folder(name)),
+    start: (name) => tree.start(folder(name)),
+    isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
+    fill: (name, bytes) => tree.fill(folder(name), bytes),
+    close: () => world.close(),
+  };
+});
+
+const UID = "8dbc75ce-1234-4d1c-9a62-0e3b2f0c1a55";
+const POD = podCgroupName("Burstable", UID);
+const SLICE = "kubepods-burstable-pod8dbc75ce_1234_4d1c_9a62_0e3b2f0c1a55.slice";
+
+void suite("the systemd driver", () => {
+  let world: World;
+  beforeEach(async () => {
+    world = await openWorld();
+  });
+  afterEach(() => world.close());
+  const text = async (file: string) => (await readFile(join(world.folder(POD), file), "utf8")).trim();
+
+  test("[14.3] a group is a transient slice where systemd makes it, with every controller of the machine", async () => {
+    const { cgroups, systemd, folder, root } = world;
+    await cgroups.apply(POD, {});
+    assert.equal(folder(POD), `${root}/kubepods.slice/kubepods-burstable.slice/${SLICE}`);
+    assert.equal(await cgroups.exists(POD), true);
+    assert.deepEqual((await text("cgroup.controllers")).split(" ").toSorted(), CONTROLLERS.toSorted());
+    assert.deepEqual(systemd.calls, [
+      `StartTransientUnit ${SLICE} Description=Kubernetes pods, ${SLICE} Wants=kubepods-burstable.slice MemoryAccounting=true CPUAccounting=true IOAccounting=true TasksAccounting=true DefaultDependencies=false`,
+    ]);
+  });
+
+  test("[14.4] systemd and the files hold the same: a quota is rounded up in both, what systemd has no word for is in the files", async () => {
+    const { cgroups, systemd } = world;
+    await cgroups.apply(POD, {
+      cpuShares: 512,
+      cpuQuotaUs: 50_100,
+      cpuPeriodUs: 100_000,
+      memoryLimitBytes: 67_108_864n,
+      pidsMax: 100n,
+      cpusetCpus: "0-1",
+      hugepageLimitBytes: new Map([["2MB", 0n]]),
+      unified: new Map([["memory.min", "4096"]]),
+    });
+    assert.equal(
+      systemd.calls[1],
+      `SetUnitProperties ${SLICE} MemoryMax=67108864 CPUWeight=20 CPUQuotaPeriodUSec=100000 CPUQuotaPerSecUSec=510000 TasksMax=100 AllowedCPUs=3 MemoryMin=4096`,
+    );
+    const files = ["cpu.weight", "cpu.max", "memory.max", "pids.max", "cpuset.cpus", "hugetlb.2MB.max", "memory.min"];
+    const held = ["20", "51000 100000", "67108864", "100", "0-1", "0", "4096"];
+    assert.deepEqual(await Promise.all(files.map(text)), held);
+  });
+
+  test("[14.9] what holds is not told again; what somebody changed is told and written again", async () => {
+    const { cgroups, systemd, tree, folder } = world;
+    await cgroups.apply(POD, { cpuShares: 2 });
+    systemd.calls.length = 0;
+    await cgroups.apply(POD, { cpuShares: 2 });
+    assert.deepEqual(systemd.calls, []);
+    await tree.write(join(folder(POD), "cpu.weight"), "100");
+    await cgroups.apply(POD, { cpuShares: 2 });
+    assert.deepEqual(systemd.calls, [`SetUnitProperties ${SLICE} CPUWeight=1`]);
+    assert.equal(await text("cpu.weight"), "1");
+  });
+
+  test("[14.3] a slice that is there already, as after a restart of ours, is taken over", async () => {
+    const { cgroups, systemd, tree, folder } = world;
+    await cgroups.apply(POD, {});
+    await tree.write(join(folder(POD), "cgroup.controllers"), "cpu memory");
+    await cgroups.apply(POD, { pidsMax: 5n });
+    assert.deepEqual(
+      systemd.calls.map((call) => call.split(" ")[0]),
+      ["StartTransientUnit", "StartTransientUnit", "SetUnitProperties"],
+    );
+    assert.equal(await text("pids.max"), "5");
+  });
+
+  test("[14.14] at the end processes are killed, the slice is stopped and its folders go; what is no unit goes too", async () => {
+    const { cgroups, systemd, tree, folder } = world;
+    await cgroups.apply(POD, {});
+    await tree.make(join(folder(POD), "cri-containerd-1.scope"));
+    const pid = await tree.start(join(folder(POD), "cri-containerd-1.scope"));
+    await cgroups.destroy(POD, forever);
+    assert.equal(tree.isAlive(pid), false);
+    assert.deepEqual([systemd.calls.at(-1), systemd.units.has(SLICE)], [`StopUnit ${SLICE}`, false]);
+    assert.equal(await tree.isGroup(folder(POD)), false);
+    await cgroups.destroy(POD, forever);
+  });
+
+  test("a call whose connection is lost is made again on another", async () => {
+    const { cgroups, systemd } = world;
+    await cgroups.apply(POD, {});
+    systemd.answers.set("SetUnitProperties", "hangUp");
+    await cgroups.apply(POD, { cpuShares: 2 });
+    assert.deepEqual([systemd.connections, await text("cpu.weight")], [2, "1"]);
+    systemd.answers.set("StopUnit", "hangUp");
+    await cgroups.destroy(POD, forever);
+    assert.deepEqual([systemd.connections, systemd.units.has(SLICE)], [3, false]);
+  });
+
+  test("what systemd refuses is told with the unit; a start that failed is taken note of", async () => {
+    const { cgroups, systemd } = world;
+    systemd.answers.set("StartTransientUnit", { result: "failed" });
+    await assert.rejects(cgroups.apply(POD, {}), {
+      message: `cgroup ${cgroups.pathOf(POD)}: systemd cannot start ${SLICE}: its job ended as "failed"`,
+    });
+    assert.equal(systemd.calls.at(-1), `ResetFailedUnit ${SLICE}`);
+    systemd.answers.set("SetUnitProperties", { errorName: "org.freedesktop.DBus.Error.AccessDenied" });
+    await assert.rejects(cgroups.apply(POD, { cpuShares: 2 }), {
+      message: `cgroup ${cgroups.pathOf(POD)}: systemd cannot set properties of ${SLICE}: org.freedesktop.DBus.Error.AccessDenied: it is said`,
+    });
+  });
+
+  test("[14.3] folders below that are no slices of ours are no groups of ours", async () => {
+    const { cgroups, tree, folder } = world;
+    await cgroups.apply(POD, {});
+    await tree.make(join(folder(["kubepods"]), "stray.scope"));
+    assert.deepEqual(await cgroups.children(["kubepods"]), ["burstable"]);
+    assert.deepEqual(await cgroups.children(["kubepods", "burstable"]), [`pod${UID}`]);
+  });
+});

@@ -1,0 +1,206 @@
+/** What of groups concerns the node, with cgroup v2 and systemd: reserved groups, swap, pressure and the end of pods; ours beside the Go kubelet where it shows the same. */
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, suite, test } from "node:test";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import {
+  type Agent,
+  configuration,
+  containerGroups,
+  deckhandPayloads,
+  podGroups,
+  runAgent,
+  setPods,
+  startAgent,
+  waitForGroups,
+} from "../support/guest-agents.ts";
+import type { Payloads } from "./disks.ts";
+import type { Guest } from "./guest.ts";
+import { resumeGuest } from "./guests.ts";
+
+const AGENTS: readonly Agent[] = ["go", "deckhand"];
+const UID = "8dbc75ce-1234-4d1c-9a62-0e3b2f0c1a55";
+const POD: Pod = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "burstable", namespace: "default", uid: UID },
+  spec: {
+    hostNetwork: true,
+    terminationGracePeriodSeconds: 0,
+    containers: [
+      {
+        name: "main",
+        image: BUSYBOX_IMAGE,
+        command: ["sh", "-c", "while :; do true; done"],
+        resources: { requests: { cpu: "10m", memory: "32Mi" }, limits: { cpu: "101m", memory: "64Mi" } },
+      },
+    ],
+  },
+};
+const SLICE = `kubepods-burstable-pod${UID.replaceAll("-", "_")}.slice`;
+const POD_FOLDER = `/sys/fs/cgroup/kubepods.slice/kubepods-burstable.slice/${SLICE}`;
+
+let scratch: string;
+let payloads: Payloads;
+before(async () => {
+  scratch = await mkdtemp(join(tmpdir(), "deckhand-guest-"));
+  payloads = await deckhandPayloads(scratch);
+});
+after(() => rm(scratch, { recursive: true }));
+
+async function inGuest<T>(run: (guest: Guest) => Promise<T>): Promise<T> {
+  const guest = await resumeGuest();
+  try {
+    await guest.put(payloads);
+    return await run(guest);
+  } finally {
+    await guest.close();
+  }
+}
+
+/** Every agent in a guest of its own, one after the other. */
+async function byAgent<T>(run: (guest: Guest, agent: Agent) => Promise<T>): Promise<Readonly<Record<Agent, T>>> {
+  const [go, deckhand] = [await inGuest((guest) => run(guest, "go")), await inGuest((guest) => run(guest, "deckhand"))];
+  return { go, deckhand };
+}
+
+const containersRun = (guest: Guest, count: number) =>
+  waitForGroups(guest, "the containers", (groups) => containerGroups(groups).length === count);
+
+void test("[14.8] groups for reserved resources are held to the same in every file, and named as systemd names them", async () => {
+  const config = configuration({
+    enforceNodeAllocatable: ["pods", "system-reserved", "kube-reserved-compressible"],
+    systemReserved: { cpu: "250m", memory: "1500Mi", pid: "2000" },
+    kubeReserved: { cpu: "150m", memory: "100Mi" },
+    systemReservedCgroup: "/system.slice",
+    kubeReservedCgroup: "/own-kube.slice",
+    evictionHard: { "memory.available": "5%" },
+  });
+  const seen = await byAgent(async (guest, agent) => {
+    await guest.must("systemd-run --quiet --slice=own-kube.slice --unit kubedaemon sleep 3600");
+    await startAgent(guest, agent, config);
+    const files = async (group: string) =>
+      guest.must(`cd /sys/fs/cgroup${group}; grep -H '' cpu.weight cpu.max memory.max memory.min memory.low memory.high \\
+        memory.swap.max pids.max cpuset.cpus hugetlb.*.max cgroup.controllers || true`);
+    const isHeld = `[ $(cat /sys/fs/cgroup/system.slice/memory.max) = 1572864000 ] && [ -d /sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice ]`;
+    await guest.must(
+      `until ${isHeld} && grep -qx 6 /sys/fs/cgroup/own.slice/own-kube.slice/cpu.weight; do sleep 0.5; done`,
+    );
+    await guest.must("sleep 3");
+    return {
+      kubepods: await files("/kubepods.slice"),
+      system: await files("/system.slice"),
+      kube: await files("/own.slice/own-kube.slice"),
+      units: await guest.must(
+        "systemctl show kubepods.slice system.slice own-kube.slice -p Id,CPUWeight,MemoryMax,TasksMax,AllowedCPUs",
+      ),
+    };
+  });
+  assert.deepEqual(seen.deckhand, seen.go);
+  assert.match(seen.deckhand.system, /^pids\.max:2000$/m);
+  assert.match(seen.deckhand.kube, /^memory\.max:max$/m);
+});
+
+void test("[14.10] a machine that swaps is refused with the same sentence, and run on when that is allowed", async () => {
+  const sentence =
+    "failed to run Kubelet: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false";
+  const swapOn =
+    "dd if=/dev/zero of=/swapfile bs=1M count=64 status=none; chmod 600 /swapfile; mkswap -q /swapfile; swapon /swapfile";
+  await byAgent(async (guest, agent) => {
+    await guest.must(swapOn);
+    const { code, output } = await runAgent(guest, agent, configuration());
+    assert.equal(code, 1, `${agent}: ${output}`);
+    assert.ok(output.includes(sentence), `${agent}: ${output}`);
+  });
+  const limited = configuration({ failSwapOn: false, memorySwap: { swapBehavior: "LimitedSwap" } });
+  const seen = await byAgent(async (guest, agent) => {
+    await guest.must(swapOn);
+    await startAgent(guest, agent, limited);
+    await setPods(guest, [POD]);
+    await containersRun(guest, 2);
+    const metrics = await guest.must(
+      "sleep 5; curl -sk https://127.0.0.1:10250/metrics/resource | grep swap | cut -d' ' -f1 | sort",
+    );
+    return { limits: await guest.must(`cat ${POD_FOLDER}/*.scope/memory.swap.max | sort`), metrics };
+  });
+  // A static pod is critical: it gets none.
+  assert.match(seen.deckhand.limits, /^0$/m);
+  assert.equal(seen.deckhand.limits, seen.go.limits);
+  assert.equal(seen.deckhand.metrics, seen.go.metrics);
+  assert.match(seen.deckhand.metrics, /^node_swap_usage_bytes$/m);
+});
+
+void suite("one pod of ours with cgroup v2 and systemd", () => {
+  let guest: Guest;
+  before(async () => {
+    guest = await resumeGuest();
+    await guest.put(payloads);
+    await startAgent(guest, "deckhand");
+    await setPods(guest, [POD]);
+    await containersRun(guest, 2);
+  });
+  after(() => guest.close());
+
+  test("[14.12] what it waited for the CPU is told as the kernel counts it, in the summary and as a metric", async () => {
+    const total = "sed -n 's/^some.*total=//p'";
+    const scope = `$(grep -l ^ ${POD_FOLDER}/*.scope/cpu.pressure | xargs -n1 dirname | while read d; do [ $(${total} $d/cpu.pressure) -gt 100000 ] && echo $d; done | head -1)`;
+    await guest.must(`until [ -n "${scope}" ]; do sleep 0.5; done`);
+    const [before, summary, metrics, later] = (
+      await guest.must(`
+        s=${scope}; ${total} $s/cpu.pressure; echo ----
+        curl -sk https://127.0.0.1:10250/stats/summary; echo ----
+        curl -sk https://127.0.0.1:10250/metrics/cadvisor | grep '^container_pressure'; echo ----
+        ${total} $s/cpu.pressure`)
+    ).split("----\n");
+    const { pods } = JSON.parse(summary ?? "") as {
+      readonly pods: readonly {
+        readonly containers: readonly {
+          readonly cpu: { readonly psi: { readonly some: { readonly total: number } } };
+        }[];
+      }[];
+    };
+    const told = pods[0]?.containers[0]?.cpu.psi.some.total ?? -1;
+    assert.ok(told >= Number(before) && told <= Number(later), `${before} ${told} ${later}`);
+    const line = (metrics ?? "")
+      .split("\n")
+      .find(
+        (one) => one.startsWith("container_pressure_cpu_waiting_seconds_total{") && one.includes('container="main"'),
+      );
+    const seconds = Number(line?.split("} ")[1]?.split(" ")[0]);
+    assert.ok(seconds * 1e6 >= Number(before) - 1 && seconds * 1e6 <= Number(later) + 1, `${before} ${line} ${later}`);
+    const families = new Set((metrics ?? "").match(/^container_pressure_\w+/gm));
+    assert.equal(families.size, 6);
+  });
+
+  test("[14.14] at its end all that runs in its group is killed, also what no runtime knows, and slice and folders go", async () => {
+    const pid = await guest.must(`
+      sleep 3600 >/dev/null 2>&1 & pid=$!
+      mkdir ${POD_FOLDER}/stray; echo $pid > ${POD_FOLDER}/stray/cgroup.procs; echo $pid`);
+    await setPods(guest, []);
+    await waitForGroups(guest, "the group to go", (groups) => podGroups(groups).length === 0, 120_000);
+    const { code } = await guest.run(`kill -0 ${pid.trim()}`);
+    assert.notEqual(code, 0);
+    assert.equal((await guest.run(`systemctl is-active ${SLICE}`)).stdout, "inactive\n");
+    assert.equal(await guest.must(`systemctl list-units --all --plain --no-legend '${SLICE}'`), "");
+  });
+});
+
+void suite("agents take turns in one guest", () => {
+  test("[14.3] slices that one made are taken over by the other, and pods run on", async () => {
+    await inGuest(async (guest) => {
+      await startAgent(guest, "go");
+      await setPods(guest, [POD]);
+      const before = [...(await containersRun(guest, 2)).keys()].toSorted();
+      for (const agent of [...AGENTS].toReversed()) {
+        await guest.must("systemctl stop agent");
+        await startAgent(guest, agent);
+        await guest.must("sleep 20");
+        const now = await waitForGroups(guest, "the groups", (groups) => containerGroups(groups).length === 2);
+        assert.deepEqual([...now.keys()].toSorted(), before, agent);
+      }
+    });
+  });
+});

@@ -1,0 +1,162 @@
+/** Either agent in a guest, with static pods, and what its groups look like there. */
+import { realpath } from "node:fs/promises";
+import { join } from "node:path";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
+import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
+import { buildBundle } from "../../tools/build/bundle.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import type { Payloads } from "../guest/disks.ts";
+import type { Guest } from "../guest/guest.ts";
+
+export type Agent = "go" | "deckhand";
+
+const MANIFESTS = "/etc/kubernetes/manifests";
+const CONFIGURATION = "/etc/kubelet.json";
+const DECKHAND = "/opt/deckhand";
+const ATOMIC = "/usr/lib/x86_64-linux-gnu/libatomic.so.1";
+const START_MS = 4 * 60_000;
+
+const PROGRAMS: Readonly<Record<Agent, string>> = {
+  go: "/opt/kubernetes/bin/kubelet",
+  deckhand: `${DECKHAND}/node ${DECKHAND}/deckhand.js kubelet`,
+};
+
+/** On an emulated processor most of Node's start is the compiling of our sources: what one process has compiled the next one reads. */
+const COMPILED = "NODE_COMPILE_CACHE=/var/cache/deckhand-compiled";
+const WARM_UP: Readonly<Record<Agent, string>> = {
+  go: "true",
+  deckhand: `${COMPILED} ${DECKHAND}/node ${DECKHAND}/deckhand.js volume-helper </dev/null`,
+};
+
+/** Everything of ours that a guest has not got. `scratch` is a folder of the host. */
+export async function deckhandPayloads(scratch: string): Promise<Payloads> {
+  const bundle = join(scratch, "deckhand.js");
+  await buildBundle(bundle);
+  return {
+    [`${DECKHAND}/node`]: { from: process.execPath },
+    [`${DECKHAND}/deckhand.js`]: { from: bundle },
+    // Node wants it, and a small Debian has not got it.
+    [ATOMIC]: { from: await realpath(ATOMIC) },
+  };
+}
+
+/** The driver of its runtime: that is where agents take theirs from. */
+export async function useDriver(guest: Guest, driver: CgroupDriver): Promise<void> {
+  const isSystemd = driver === "systemd";
+  await guest.must(`
+    sed -i 's/SystemdCgroup = .*/SystemdCgroup = ${isSystemd}/' /etc/containerd/config.toml
+    systemctl restart containerd`);
+}
+
+export const configuration = (changes: object = {}) => ({
+  apiVersion: "kubelet.config.k8s.io/v1beta1",
+  kind: "KubeletConfiguration",
+  authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+  authorization: { mode: "AlwaysAllow" },
+  containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
+  staticPodPath: MANIFESTS,
+  maxPods: 250,
+  ...changes,
+});
+
+/** Back when it answers, or with its log where it ended instead. */
+export async function startAgent(guest: Guest, agent: Agent, config: object = configuration()): Promise<void> {
+  await guest.put({ [CONFIGURATION]: { content: JSON.stringify(config) } });
+  await guest.must(`mkdir -p ${MANIFESTS}\nsystemctl reset-failed agent 2>/dev/null || true\n${WARM_UP[agent]}`);
+  const command = `${PROGRAMS[agent]} --config=${CONFIGURATION} --hostname-override=guest`;
+  await guest.must(`systemd-run --quiet --unit agent --service-type=exec -E ${COMPILED} ${command}`);
+  await guest.must(
+    `until (exec 3<>/dev/tcp/127.0.0.1/10248) 2>/dev/null; do
+       systemctl is-active --quiet agent || { journalctl -u agent -n 40 --no-pager; exit 1; }
+       sleep 0.5
+     done`,
+    { limitMs: START_MS },
+  );
+}
+
+/** For one that is expected to end by itself. */
+export async function runAgent(
+  guest: Guest,
+  agent: Agent,
+  config: object,
+): Promise<{ readonly code: number; readonly output: string }> {
+  await guest.put({ [CONFIGURATION]: { content: JSON.stringify(config) } });
+  const { code, stdout } = await guest.run(
+    `${WARM_UP[agent]}; ${COMPILED} timeout 120 ${PROGRAMS[agent]} --config=${CONFIGURATION} --hostname-override=guest 2>&1`,
+    { limitMs: START_MS },
+  );
+  return { code, output: stdout };
+}
+
+export const stopAgent = (guest: Guest) => guest.must("systemctl stop agent");
+
+export async function setPods(guest: Guest, pods: readonly Pod[]): Promise<void> {
+  if (pods.length === 0) return void (await guest.must(`rm -f ${MANIFESTS}/*`));
+  const files = pods.map((pod) => [`${MANIFESTS}/${pod.metadata?.name}.json`, { content: JSON.stringify(pod) }]);
+  await guest.put(Object.fromEntries(files) as Payloads);
+}
+
+/** By group below the root of the hierarchy, then by file: every file that could be written. */
+export type Groups = ReadonlyMap<string, Readonly<Record<string, string>>>;
+
+/** What is done with a group, and no value of it. */
+const ACTS = ["cgroup.procs", "cgroup.threads", "cgroup.kill", "cgroup.freeze", "memory.reclaim", "*.pressure"];
+
+/** All of Kubernetes' groups, in whatever form the driver gives them. */
+export async function readGroups(guest: Guest): Promise<Groups> {
+  const others = ACTS.map((name) => `! -name '${name}'`).join(" ");
+  const text = await guest.must(
+    `cd /sys/fs/cgroup; find . -path './kubepods*' -type f -perm -u=w ${others} -exec grep -H '' {} + || true`,
+  );
+  const groups = new Map<string, Record<string, string>>();
+  for (const line of text.split("\n").filter((one) => one !== "")) {
+    const [path = "", value = ""] = line.split(/:(.*)/s);
+    const cut = path.lastIndexOf("/");
+    const [group, file] = [path.slice(1, cut), path.slice(cut + 1)];
+    const known = groups.get(group) ?? {};
+    known[file] = file in known ? `${known[file]}\n${value}` : value;
+    groups.set(group, known);
+  }
+  return groups;
+}
+
+const POD_GROUP = /(?:\/|-)pod[0-9a-f][0-9a-f_-]+(?:\.slice)?$/;
+const CONTAINER_GROUP = /\/(?:cri-containerd-)?[0-9a-f]{64}(?:\.scope)?$/;
+
+export const podGroups = (groups: Groups) => [...groups.keys()].filter((group) => POD_GROUP.test(group));
+export const containerGroups = (groups: Groups) => [...groups.keys()].filter((group) => CONTAINER_GROUP.test(group));
+
+export async function waitForGroups(
+  guest: Guest,
+  what: string,
+  isThere: (groups: Groups) => boolean,
+  limitMs = 10 * 60_000,
+): Promise<Groups> {
+  let groups: Groups = new Map();
+  await waitUntil(
+    what,
+    limitMs,
+    async () => {
+      groups = await readGroups(guest);
+      return isThere(groups);
+    },
+    1000,
+  );
+  return groups;
+}
+
+/** Containers have names that no two runs share: what is in a pod's group is told without them, in the order of what it says. */
+export function withoutContainerIds(groups: Groups): Readonly<Record<string, unknown>> {
+  const told: Record<string, unknown> = {};
+  const inside = new Map<string, string[]>();
+  for (const [group, files] of groups) {
+    const text = Object.entries(files).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    if (!CONTAINER_GROUP.test(group)) told[group] = Object.fromEntries(text);
+    else {
+      const pod = group.slice(0, group.lastIndexOf("/"));
+      inside.set(pod, [...(inside.get(pod) ?? []), JSON.stringify(text)].toSorted());
+    }
+  }
+  for (const [pod, containers] of inside) told[`${pod}/*`] = containers;
+  return told;
+}

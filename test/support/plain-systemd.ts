@@ -1,0 +1,112 @@
+/**
+ * systemd on a socket of a test's own, over a hierarchy of plain folders: it makes, changes and removes the folders of slices the way systemd does, with only the
+ * controllers it knows, and tells of its jobs. What it was told is noted.
+ */
+import { join } from "node:path";
+import { cgroupNameOf, cgroupPath } from "../../src/domain/resources/cgroup-name.ts";
+import type { DbusValue, DbusVariant } from "../../src/wire/dbus/signature.ts";
+import { listenAsPeer, type Peer, type PeerCall } from "./dbus-peer.ts";
+import type { PlainTree } from "./plain-cgroup-tree.ts";
+
+export interface PlainSystemd extends Peer {
+  /** Every call, as "Member unit Property=value ...". */
+  readonly calls: string[];
+  /** Set to make the next calls of a member answer so: a job's result, or an error with its name. */
+  readonly answers: Map<string, { readonly result: string } | { readonly errorName: string } | "hangUp">;
+  readonly units: Set<string>;
+}
+
+const OWN_CONTROLLERS = "+cpu +io +memory +pids";
+const INFINITY = 2n ** 64n - 1n;
+
+export async function plainSystemd(socketPath: string, root: string, tree: PlainTree): Promise<PlainSystemd> {
+  const calls: string[] = [];
+  const units = new Set<string>();
+  const answers: PlainSystemd["answers"] = new Map();
+  const folderOf = (unit: string) => join(root, cgroupPath(cgroupNameOf(unit, "systemd"), "systemd"));
+  let jobs = 0;
+  const handlers: Readonly<Record<string, (unit: string, call: PeerCall) => Promise<boolean>>> = {
+    async StartTransientUnit(unit, call) {
+      if (units.has(unit)) return failing(call, "UnitExists", `Unit ${unit} already exists.`);
+      await makeFolder(tree, root, folderOf(unit));
+      units.add(unit);
+      return true;
+    },
+    async SetUnitProperties(unit, call) {
+      const properties = call.body[2] as readonly (readonly [string, DbusVariant])[];
+      for (const [name, { value }] of properties) await setFile(tree, folderOf(unit), name, value as bigint);
+      call.reply("");
+      return false;
+    },
+    async StopUnit(unit, call) {
+      if (!units.delete(unit)) return failing(call, "NoSuchUnit", `Unit ${unit} not loaded.`);
+      if ((await tree.children(folderOf(unit))).length === 0) await tree.remove(folderOf(unit));
+      return true;
+    },
+    ResetFailedUnit(_, call) {
+      call.reply("");
+      return Promise.resolve(false);
+    },
+  };
+  const answer = async (call: PeerCall) => {
+    const unit = call.body[0] as string;
+    const properties = call.body.find(Array.isArray) as readonly (readonly [string, DbusVariant])[] | undefined;
+    const said = (properties ?? []).map(([name, { value }]) => `${name}=${shown(value)}`);
+    calls.push([call.member, unit, ...said].join(" "));
+    const special = answers.get(call.member);
+    answers.delete(call.member);
+    if (special === "hangUp") return call.hangUp();
+    if (special !== undefined && "errorName" in special) return call.fail(special.errorName, "it is said");
+    if (!(await handlers[call.member]?.(unit, call))) return;
+    jobs += 1;
+    const job = `/org/freedesktop/systemd1/job/${jobs}`;
+    // The end of a short job may be on the wire together with its name.
+    call.reply("o", job);
+    const body = [jobs, job, unit, special?.result ?? "done"];
+    call.signal({
+      path: "/org/freedesktop/systemd1",
+      interface: MANAGER,
+      member: "JobRemoved",
+      signature: "uoss",
+      body,
+    });
+  };
+  const peer = await listenAsPeer(socketPath, (call) => void answer(call));
+  return {
+    calls,
+    answers,
+    units,
+    close: () => peer.close(),
+    get connections() {
+      return peer.connections;
+    },
+  };
+}
+
+const shown = (value: DbusValue) =>
+  value instanceof Uint8Array || Array.isArray(value) ? value.join(" ") : `${value as string | bigint | boolean}`;
+
+const MANAGER = "org.freedesktop.systemd1.Manager";
+
+function failing(call: PeerCall, name: string, detail: string): boolean {
+  call.fail(`org.freedesktop.systemd1.${name}`, detail);
+  return false;
+}
+
+async function makeFolder(tree: PlainTree, root: string, folder: string): Promise<void> {
+  let parent = root;
+  for (const part of folder.slice(root.length + 1).split("/")) {
+    if ((await tree.read(join(parent, "cgroup.subtree_control")))?.trim() === "") {
+      await tree.write(join(parent, "cgroup.subtree_control"), OWN_CONTROLLERS);
+    }
+    parent = join(parent, part);
+    await tree.make(parent);
+  }
+}
+
+async function setFile(tree: PlainTree, folder: string, name: string, value: bigint): Promise<void> {
+  const text = value === INFINITY ? "max" : String(value);
+  if (name === "CPUWeight") await tree.write(join(folder, "cpu.weight"), text);
+  if (name === "MemoryMax") await tree.write(join(folder, "memory.max"), text);
+  if (name === "TasksMax") await tree.write(join(folder, "pids.max"), text);
+}

@@ -1,0 +1,22 @@
+/** What a group of cgroup v2 is held to, read from its files as the contract wants to know it. */
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { CgroupValues } from "../../src/domain/resources/cgroup-values.ts";
+
+const SHARES: ReadonlyMap<string, number> = new Map([
+  ["1", 2],
+  ["10000", 262_144],
+]);
+
+export async function readV2Values(folder: string): Promise<CgroupValues> {
+  const text = async (file: string) => (await readFile(join(folder, file), "utf8")).trim();
+  const number = (shown: string) => (shown === "max" ? "-1" : shown);
+  const [quota = "", period] = (await text("cpu.max")).split(" ");
+  return {
+    cpuShares: SHARES.get(await text("cpu.weight")) ?? -1,
+    cpuQuotaUs: Number(number(quota)),
+    cpuPeriodUs: Number(period),
+    memoryLimitBytes: BigInt(number(await text("memory.max"))),
+    pidsMax: BigInt(number(await text("pids.max"))),
+  };
+}
