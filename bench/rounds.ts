@@ -20,6 +20,7 @@ import { probes } from "./scenarios/probes.ts";
 import { pulls } from "./scenarios/pulls.ts";
 import { recovery } from "./scenarios/recovery.ts";
 import { scrapes } from "./scenarios/scrapes.ts";
+import { startup } from "./scenarios/startup.ts";
 import { withVolumes } from "./scenarios/with-volumes.ts";
 import type { Size } from "./sizes.ts";
 import { type AgentName, type BenchmarkId, type Figure, SUBJECTS, type SubjectName } from "./subjects.ts";
@@ -64,6 +65,7 @@ const BUSY: readonly Scenario[] = [
   { of: ["B26"], run: scrapes, agentsOnly: true },
   // The last: they end the agent.
   { of: ["B18"], run: recovery, agentsOnly: true },
+  { of: ["B25"], run: startup, agentsOnly: true },
   { of: ["B21"], run: pulls, agentsOnly: true },
   { of: ["B14"], run: logs, agentsOnly: true },
 ];

@@ -17,6 +17,7 @@ export interface Size {
   /** How often idle agents are asked for their figures, after the period in which nobody asks; CPU is counted for as long again. */
   readonly scrapeEveryMs: number;
   readonly recoveryPods: number;
+  readonly starts: number;
   readonly furnishedPods: number;
   readonly editedPods: number;
   readonly edits: number;
@@ -47,6 +48,7 @@ export const SMALL: Size = {
   idleCountedMs: 5_000,
   scrapeEveryMs: 2_500,
   recoveryPods: 4,
+  starts: 2,
   furnishedPods: 2,
   editedPods: 4,
   edits: 1,
@@ -77,6 +79,7 @@ export const WHOLE: Size = {
   idleCountedMs: 300_000,
   scrapeEveryMs: 15_000,
   recoveryPods: 110,
+  starts: 10,
   furnishedPods: 10,
   editedPods: 200,
   edits: 5,

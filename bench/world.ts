@@ -19,8 +19,8 @@ import { waitReady } from "../test/cluster/ready.ts";
 import type { ComponentRecord } from "../test/cluster/record.ts";
 import { waitUntil } from "../test/cluster/wait.ts";
 import { clientOf, newNamespace } from "../test/integration/api-world.ts";
-import { bundleIn } from "../test/support/bundle.ts";
 import { NODE_OPTIONS } from "../tools/build/executable.ts";
+import { type BuiltProgram, buildProgram } from "../tools/build/program.ts";
 import { ExitDoor } from "./exit-door.ts";
 import { PodWatcher } from "./pod-watcher.ts";
 import type { AgentName } from "./subjects.ts";
@@ -46,6 +46,8 @@ export interface World {
   readonly exits: ExitDoor;
   /** Comes back when it listens; `launchedMs` is from before. With fields of the configuration file over the usual ones. */
   startAgent(name: AgentName, configuration?: Configuration): Promise<Agent>;
+  /** The same by the program that is installed: Deckhand's executable. */
+  startInstalled(name: AgentName): Promise<Agent>;
   /** CPU of containerd, its shims, the network plugins and all pods. */
   runtimeCpuMs(): Promise<number>;
   /** Without an agent: no pod, no sandbox and no container is left. */
@@ -73,8 +75,10 @@ export async function inWorlds<T>(
   const cluster = await startCluster({ controlPlane: "api", nodes: wanted, report });
   const worlds: World[] = [];
   try {
-    const bundle = await bundleIn(join(cluster.layout.folder, "bundle"));
-    for (const node of cluster.nodes) worlds.push(await furnish(cluster, node, bundle, nodeFlags));
+    const built = await buildProgram(join(cluster.layout.folder, "bundle"));
+    // As in the package: without it Node would first try to read the bundle as CommonJS, at every start.
+    await writeFile(join(built.folder, "package.json"), JSON.stringify({ type: "module" }));
+    for (const node of cluster.nodes) worlds.push(await furnish(cluster, node, built, nodeFlags));
     return await act(worlds);
   } finally {
     for (const world of worlds) await world.end();
@@ -85,11 +89,12 @@ export async function inWorlds<T>(
 async function furnish(
   cluster: Cluster,
   node: ClusterNode,
-  bundle: string,
+  { bundle, executable }: BuiltProgram,
   nodeFlags: readonly string[],
 ): Promise<World> {
   const runtimeGroup = await groupOfRuntime(cluster, node);
   const programs = await agentPrograms(cluster, node, [process.execPath, ...NODE_OPTIONS, ...nodeFlags, bundle]);
+  const installed = await agentPrograms(cluster, node, [executable]);
   const usual = await usualConfiguration(node);
   // A watch that ends within a run would lose the moment of what happens meanwhile.
   const api = await clientOf(cluster, { watchSeconds: { min: 86_400, max: 86_400 } });
@@ -108,6 +113,10 @@ async function furnish(
     startAgent: async (name, configuration = {}) => {
       await writeFile(configurationFile(node), JSON.stringify({ ...usual, ...configuration }));
       return startAgent(name, programs[name], cluster, node);
+    },
+    startInstalled: async (name) => {
+      await writeFile(configurationFile(node), JSON.stringify(usual));
+      return startAgent(name, installed[name], cluster, node);
     },
     runtimeCpuMs: async () => (await groupCpuMs(runtimeGroup)) + (await groupCpuMs(node.cgroupParent)),
     clean: async () => {

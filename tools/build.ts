@@ -1,17 +1,19 @@
-/** `npm run build`: dist/deckhand.js, one bundle, and dist/deckhand, a single executable with Node inside. */
-import { rmSync, statSync } from "node:fs";
-import { buildBundle } from "./build/bundle.ts";
-import { buildExecutable } from "./build/executable.ts";
-import { inRepository } from "./repository.ts";
+/**
+ * `npm run build [-- arm64]`: dist/deckhand.js, one bundle, and dist/deckhand, a single executable with Node inside; the bundle's papers beside
+ * it. With the name of another kind of machine also dist/deckhand-<machine>, for that one.
+ */
+import { statSync } from "node:fs";
+import { relative } from "node:path";
+import { otherMachine } from "./build/other-node.ts";
+import { buildForOther, buildProgram } from "./build/program.ts";
+import { inRepository, repositoryRoot } from "./repository.ts";
 
-const bundle = "dist/deckhand.js";
-const executable = "dist/deckhand";
-
-rmSync(inRepository("dist"), { recursive: true, force: true });
-await buildBundle(inRepository(bundle));
-const { stripped } = buildExecutable(inRepository(bundle), inRepository(executable));
-for (const path of [bundle, executable]) {
-  process.stdout.write(`${path}: ${(statSync(inRepository(path)).size / 1e6).toFixed(1)} MB\n`);
+const wanted = process.argv.slice(2).map(otherMachine);
+const program = await buildProgram(inRepository("dist"));
+const { bundle, executable, stripped } = program;
+const others = wanted.map((machine) => buildForOther(program, machine).executable);
+for (const path of [bundle, executable, ...others]) {
+  process.stdout.write(`${relative(repositoryRoot, path)}: ${(statSync(path).size / 1e6).toFixed(1)} MB\n`);
 }
 if (!stripped)
   process.stdout.write("strip is not installed: the executable holds Node's symbols and is larger for it\n");

@@ -1,8 +1,8 @@
 /** An agent that comes back to running pods, and to one that was created while it was away: B18. */
-import { get } from "node:http";
 import { pods } from "../../src/api/resources.ts";
-import { pause, waitUntil } from "../../test/cluster/wait.ts";
+import { pause } from "../../test/cluster/wait.ts";
 import type { Outcome, Stage } from "../hand.ts";
+import { healthy } from "../healthz.ts";
 import { kubeletHand, podOf } from "../kubelet-hand.ts";
 import { isReady } from "../pod-watcher.ts";
 import type { Size } from "../sizes.ts";
@@ -12,7 +12,6 @@ import { forever, type World } from "../world.ts";
 const AWAY_MS = 3_000;
 /** The agent's CPU is counted from its start until then. */
 const COUNTED_MS = 9_000;
-const HEALTHZ_PORT = 10248;
 
 /** Ends the agent of the stage and leaves none. */
 export async function recovery({ world, hand: before, label }: Stage, size: Size): Promise<Outcome> {
@@ -57,19 +56,3 @@ const containersOf = ({ watcher }: World, name: string): string =>
       .at(-1)
       ?.pod.status?.containerStatuses?.map(({ containerID, restartCount }) => [containerID, restartCount]),
   );
-
-/** When it first said that it is well. */
-async function healthy(address: string): Promise<number> {
-  await waitUntil("healthz", 60_000, () => isWell(`http://${address}:${HEALTHZ_PORT}/healthz`), 10);
-  return performance.now();
-}
-
-const isWell = (url: string): Promise<boolean> =>
-  new Promise((resolve, reject) => {
-    const call = get(url, { agent: false, timeout: 1_000 }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200);
-    });
-    call.once("timeout", () => call.destroy(new Error("no answer")));
-    call.once("error", reject);
-  });

@@ -79,8 +79,9 @@ function resourcesOf({ ports, options, cells, events }: Wiring): ResourcesContro
   return new ResourcesController({ ...ports, ...cells, events, log: ports.logOf("resources"), settings });
 }
 
-function pressureParts({ ports, options, cells }: Wiring): Parameters<typeof runPressure>[0] {
+function pressureParts({ ports, options, cells, turns }: Wiring): Parameters<typeof runPressure>[0] {
   return {
+    turned: () => turns.note("eviction"),
     ...ports,
     ...cells,
     log: ports.logOf("eviction"),
@@ -107,7 +108,7 @@ const standaloneLoops = ({ ports, options, cells }: Wiring): readonly Loop[] => 
 ];
 
 function clusterLoops(
-  { ports, options, cells, events, metrics }: Wiring,
+  { ports, options, cells, events, metrics, turns }: Wiring,
   api: NonNullable<Wiring["ports"]["api"]>,
 ): readonly Loop[] {
   const log = ports.logOf("node");
@@ -148,6 +149,7 @@ function clusterLoops(
           cgroups: { version: options.cgroups.version },
           cadence: { updateEveryMs: options.node.statusEveryMs, reportEveryMs: options.node.reportEveryMs },
           onRepeatedFailure,
+          turned: () => turns.note("node status"),
         },
         shutdown,
       ),
@@ -158,6 +160,7 @@ function clusterLoops(
           api: api.heartbeats,
           options: { nodeName, leaseDurationSeconds: options.node.leaseDurationSeconds },
           onRepeatedFailure,
+          turned: () => turns.note("lease"),
         },
         shutdown,
       ),

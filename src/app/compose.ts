@@ -6,6 +6,7 @@
 import type { Service } from "../api/gen/core-v1.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { LatestTable } from "../concurrency/latest-table.ts";
+import { Turns } from "../concurrency/turns.ts";
 import { readCheckpoints, writeCheckpoints } from "../controllers/checkpoints/resize-checkpoints.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
 import { logEventSink } from "../controllers/events/log-sink.ts";
@@ -168,12 +169,16 @@ const makeCells = (): Cells => ({
   clientCa: new LatestCell<string | undefined>(undefined),
 });
 
+/** Its name among those that take turns. */
+export const SYNC_LOOP = "sync loop";
+
 export interface Wiring {
   readonly ports: KubeletPorts;
   readonly options: CompiledOptions;
   readonly cells: Cells;
   readonly events: EventSink;
   readonly metrics: KubeletMetrics;
+  readonly turns: Turns;
 }
 
 export type Loop = (shutdown: AbortSignal) => Promise<void>;
@@ -181,8 +186,8 @@ export type Loop = (shutdown: AbortSignal) => Promise<void>;
 export interface Kubelet {
   /** Ends when `shutdown` aborts and every loop has come to rest; pods stay as they are. Rejects when a loop fails. */
   run(shutdown: AbortSignal): Promise<void>;
-  /** When each loop last took a turn, on the monotonic clock: for the health check. */
-  readonly lastTurnsMs: () => readonly (number | undefined)[];
+  /** When each loop that goes by the clock last took a turn: for the health checks. */
+  readonly turns: Turns;
   readonly cells: Cells;
   readonly metrics: KubeletMetrics;
   /** Those it was given, with their calls counted: for others that work beside it. */
@@ -195,12 +200,12 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
   readConstants(metrics.registry, options);
   readCells(metrics.registry, cells, options);
   const ports = countedPorts(given, metrics);
-  let syncTurnMs: number | undefined;
+  const turns = new Turns(given.clock);
   return {
     cells,
     metrics,
     ports,
-    lastTurnsMs: () => [syncTurnMs],
+    turns,
     async run(shutdown) {
       const { clock, files, logOf } = ports;
       const recorder = ports.api === undefined ? undefined : eventRecorder(ports, options, ports.api.events);
@@ -212,7 +217,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
       });
       const narrator = new Narrator(journal, clock);
       const events = tellBoth(recorder ?? logEventSink(logOf("events"), 2), narrator);
-      const wiring: Wiring = { ports, options, cells, events, metrics };
+      const wiring: Wiring = { ports, options, cells, events, metrics, turns };
       const records = await journal.replay();
       journal.note({ kind: "decision", uid: "", pod: "", wallMs: clock.wallMs(), what: "start agent", why: "" });
       const checkpoints = { files, rootDir: options.folders.root, log: logOf("checkpoints") };
@@ -238,14 +243,21 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
         ...admission(wiring),
         podMetrics: metrics.pods,
         resizeMetrics: metrics.resizes,
-        turned: () => {
-          syncTurnMs = clock.monotonicMs();
-        },
+        turned: () => turns.note(SYNC_LOOP),
       });
       const loops: readonly Loop[] = [
         (signal) => pleg.run(signal),
         (signal) =>
-          watchRuntimeHealth({ ...ports, ...cells, log: logOf("pleg"), lastListedMs: () => pleg.lastListedMs }, signal),
+          watchRuntimeHealth(
+            {
+              ...ports,
+              ...cells,
+              log: logOf("pleg"),
+              lastListedMs: () => pleg.lastListedMs,
+              turned: () => turns.note("runtime health"),
+            },
+            signal,
+          ),
         ...sources.loops,
         (signal) =>
           runPodConfig({ ...ports, ...cells, sources: sources.states, events, log: logOf("pod-config") }, signal),

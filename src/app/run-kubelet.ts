@@ -2,18 +2,22 @@
 
 import { errorText } from "../base/error-text.ts";
 import { swapFault } from "../domain/resources/swap.ts";
+import { watchdogOf } from "../domain/service/watchdog.ts";
 import type { Log } from "../ports/log.ts";
-import { logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
+import { logCheck, pingCheck, runHealthz, silenceMsMax, syncLoopCheck } from "../server/healthz.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { type ProcessLock, takeProcessLock } from "../wire/host/process-lock.ts";
+import { hostRandom } from "../wire/host/random.ts";
+import { serviceManagerOf } from "../wire/host/service-manager.ts";
 import { makeAdapters } from "./adapters.ts";
 import { type ApiClients, connectApi } from "./api-clients.ts";
 import type { StartKubelet } from "./commands/io.ts";
-import { compose, type KubeletPorts } from "./compose.ts";
+import { compose, type KubeletPorts, SYNC_LOOP } from "./compose.ts";
 import { composeFigures } from "./compose-figures.ts";
 import { certificateFamilies } from "./compose-identity.ts";
 import { serverLoops } from "./compose-server.ts";
+import { loopsSign, runService } from "./compose-service.ts";
 import { statsOf } from "./compose-stats.ts";
 import { checkpointFolder, streaming } from "./compose-streams.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
@@ -39,6 +43,8 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   let clients: ApiClients | undefined;
   let lock: ProcessLock | undefined;
   try {
+    const watchdog = watchdogOf(process.env, process.pid);
+    if (watchdog.kind === "wrong") throw new Error(`failed to run Kubelet: ${watchdog.fault}`);
     const fault = accessFault(options.server, options.api.kind === "cluster");
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
     const swap = swapFault((await adapters.ports.machine.facts()).swapBytes, options.cgroups);
@@ -56,11 +62,12 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
       () => stats.logFamilies(stop.signal),
       async () => certificateFamilies({ ports, options, cells: kubelet.cells }),
     ]);
-    const checks = [
+    const healthChecks = [
       pingCheck,
       logCheck(() => processLog.flush()),
-      syncLoopCheck(hostClock, options.pods.syncEveryMs, kubelet.lastTurnsMs),
-    ].map(figures.countedCheck);
+      syncLoopCheck(hostClock, options.pods.syncEveryMs, () => kubelet.turns.lastMs(SYNC_LOOP)),
+    ];
+    const checks = healthChecks.map(figures.countedCheck);
     const streams = streaming(ports, options, kubelet.cells, kubelet.metrics.streams);
     const server = serverLoops({
       ports,
@@ -77,10 +84,20 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
         setVerbosity: (verbosity) => processLog.setVerbosity(verbosity),
       },
     });
+    const { promise: ready, resolve: onTried } = Promise.withResolvers<void>();
+    const service = {
+      manager: serviceManagerOf(process.env),
+      watchdog,
+      clock: hostClock,
+      random: hostRandom,
+      log: processLog.of("service"),
+    };
+    const signs = [...healthChecks, loopsSign(kubelet.turns, silenceMsMax(options.pods.syncEveryMs))];
     await Promise.all([
       kubelet.run(stop.signal),
       ...server.map((loop) => loop(stop.signal)),
-      runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks }, stop.signal),
+      runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks, onTried }, stop.signal),
+      runService(service, signs, ready, stop.signal),
     ]);
     return 0;
   } catch (error) {

@@ -6,6 +6,7 @@ import { createHostFiles } from "../wire/host/files.ts";
 import { createMachine } from "../wire/proc-stats/machine.ts";
 import { runProgram } from "./commands/program.ts";
 import { readMachine } from "./options/machine-facts.ts";
+import { readPaper } from "./papers.ts";
 
 /** The exit code. */
 export function runMain(): Promise<number> {
@@ -17,12 +18,26 @@ export function runMain(): Promise<number> {
       clock: hostClock,
       pid: process.pid,
       machine: readMachine,
-      stdout: (text) => void process.stdout.write(text),
+      stdout: writeOut,
       stderr: (text) => void process.stderr.write(text),
     },
     // The agent is most of the program: who only asks does not wait for it.
     async (...args) => (await import("./run-kubelet.ts")).runKubelet(...args),
     async (options) => (await import("./open-orphans.ts")).openOrphans(options),
     { files: createHostFiles({ clock: hostClock }), machine: createMachine() },
+    readPaper,
   );
+}
+
+let isHeard = false;
+
+function writeOut(text: string): void {
+  if (!isHeard) process.stdout.once("error", endQuietly);
+  isHeard = true;
+  process.stdout.write(text);
+}
+
+/** Who reads no further (`| head`) has seen enough. */
+function endQuietly(error: Error): void {
+  if (!("code" in error) || error.code !== "EPIPE") throw error;
 }

@@ -4,8 +4,11 @@ import type { HelperCommand } from "../wire/mounts/helper-process.ts";
 
 export const VOLUME_HELPER = "volume-helper";
 
-/** A single executable is the program itself; otherwise it is the script that Node was given. */
-export const volumeHelperCommand = (): HelperCommand => ({
-  file: process.execPath,
-  args: isSea() ? [VOLUME_HELPER] : [process.argv[1] ?? "", VOLUME_HELPER],
-});
+/**
+ * A single executable is the program itself, and not what an upgrade has put in its place since: the link is read between fork and exec, where
+ * it still says what we run, even when that file is gone. Otherwise it is the script that Node was given.
+ */
+export const volumeHelperCommand = (): HelperCommand =>
+  isSea()
+    ? { file: "/proc/self/exe", args: [VOLUME_HELPER] }
+    : { file: process.execPath, args: [process.argv[1] ?? "", VOLUME_HELPER] };

@@ -23,6 +23,8 @@ export interface HealthzParts {
   readonly checks: readonly HealthCheck[];
   /** Told of each address that is listened on; with port 0 given to the system, its choice. */
   readonly onListening?: (address: { readonly address: string; readonly port: number }) => void;
+  /** Told when it listens, or could not for now: nobody waits longer for it. */
+  readonly onTried?: () => void;
 }
 
 export type HealthzOptions =
@@ -42,24 +44,26 @@ export const logCheck = (flush: () => void): HealthCheck => ({
 
 const SILENCE_MS_MIN = 300_000;
 
-/** Every loop says when it last took a turn, by the monotonic clock; one that has not begun yet says nothing. */
+/** A loop says when it last took a turn, by the monotonic clock; one that has not begun yet says nothing. */
 export const syncLoopCheck = (
   clock: Pick<Clock, "monotonicMs">,
   syncEveryMs: number,
-  lastTurnsMs: () => readonly (number | undefined)[],
+  lastTurnMs: () => number | undefined,
 ): HealthCheck => ({
   name: "syncloop",
   check: () => {
-    const limitMs = Math.max(2 * syncEveryMs, SILENCE_MS_MIN);
-    const nowMs = clock.monotonicMs();
-    const late = lastTurnsMs().some((turnMs) => turnMs !== undefined && nowMs - turnMs > limitMs);
-    return late ? "sync Loop took longer than expected" : undefined;
+    const turnMs = lastTurnMs();
+    const isLate = turnMs !== undefined && clock.monotonicMs() - turnMs > silenceMsMax(syncEveryMs);
+    return isLate ? "sync Loop took longer than expected" : undefined;
   },
 });
 
+/** How long a loop may be silent and still count as well. */
+export const silenceMsMax = (syncEveryMs: number): number => Math.max(2 * syncEveryMs, SILENCE_MS_MIN);
+
 /** Ends only by its signal. */
 export async function runHealthz(options: HealthzOptions, parts: HealthzParts, shutdown: AbortSignal): Promise<void> {
-  if (options.kind === "off") return;
+  if (options.kind === "off") return parts.onTried?.();
   const again = { ...parts, failure: "Failed to start healthz server" };
   await keepListening(() => serve(options, parts, shutdown), again, shutdown);
 }
@@ -77,10 +81,14 @@ function serve(
   server.maxConnections = 64;
   const { promise, resolve } = Promise.withResolvers<Error | undefined>();
   const stop = () => void close(server).then(() => resolve(undefined));
-  server.once("error", (error) => resolve(error));
+  server.once("error", (error) => {
+    parts.onTried?.();
+    resolve(error);
+  });
   server.listen({ host: address, port }, () => {
     const bound = server.address();
     if (typeof bound === "object" && bound !== null) parts.onListening?.(bound);
+    parts.onTried?.();
   });
   shutdown.addEventListener("abort", stop, { once: true });
   return promise.finally(() => shutdown.removeEventListener("abort", stop));

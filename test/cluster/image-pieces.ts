@@ -1,8 +1,9 @@
 /** What more than one set of images is made of: a C pause, a layer around a static busybox, and the settings that go with each. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { type ImageSource, type Layer, type LayerEntry, plainLayer } from "../../tools/oci.ts";
+import { inRepository } from "../../tools/repository.ts";
 import { command } from "./command.ts";
-import { type ImageSource, type Layer, type LayerEntry, plainLayer } from "./oci.ts";
 
 type ImageConfig = ImageSource["config"];
 
@@ -16,7 +17,7 @@ export const COREDNS_CONFIG: ImageConfig = { Entrypoint: ["/coredns"], User: "65
 const PAUSE_SOURCE = join(import.meta.dirname, "images", "pause.c");
 
 /** Belong to the key of whatever is made with these pieces. */
-export const PIECES_SOURCES = [PAUSE_SOURCE, import.meta.filename, join(import.meta.dirname, "oci.ts")] as const;
+export const PIECES_SOURCES = [PAUSE_SOURCE, import.meta.filename, inRepository("tools/oci.ts")] as const;
 
 type FileEntry = Extract<LayerEntry, { kind: "file" }>;
 

@@ -5,6 +5,14 @@
 import { createHash } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import {
+  addToRegistryStorage,
+  buildImage,
+  type ImageSource,
+  type Layer,
+  ociArchive,
+  plainLayer,
+} from "../../tools/oci.ts";
 import { cached } from "./cache.ts";
 import {
   AGNHOST_CONFIG,
@@ -19,7 +27,6 @@ import {
   program,
   text,
 } from "./image-pieces.ts";
-import { addToRegistryStorage, buildImage, type ImageSource, type Layer, ociArchive, plainLayer } from "./oci.ts";
 import type { Parts } from "./parts.ts";
 
 export const PAUSE_IMAGE = "registry.k8s.io/pause:3.10.2";

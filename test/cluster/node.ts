@@ -137,6 +137,8 @@ export interface AgentOptions {
   readonly commandLine?: readonly string[];
   /** Deckhand's own program, without its subcommand: the sources unless given, read as fast as this process's own. */
   readonly deckhand?: readonly string[];
+  /** A program that takes the kubelet's flags as they are, in place of the agent's usual one. */
+  readonly program?: readonly string[];
 }
 
 /** The node agent: both take the same command line and the same configuration file. */
@@ -145,7 +147,14 @@ export async function nodeAgent(
   layout: ClusterLayout,
   node: NodeLayout,
   parts: Parts,
-  { standalone = false, configuration = {}, flags: more = [], commandLine, deckhand }: AgentOptions = {},
+  {
+    standalone = false,
+    configuration = {},
+    flags: more = [],
+    commandLine,
+    deckhand,
+    program: given,
+  }: AgentOptions = {},
 ): Promise<Program> {
   const user = `system:node:${node.name}`;
   const client = await issueClientCertificate(layout, `kubelet-${node.name}`, { user, groups: ["system:nodes"] });
@@ -157,7 +166,7 @@ export async function nodeAgent(
   const stated = { ...usual, ...(standalone ? WITHOUT_API : {}), ...configuration };
   await writeFile(config, JSON.stringify(stated, undefined, 2));
   const ours = deckhand ?? [process.execPath, DECKHAND_MAIN];
-  const program = { go: [parts.path("kubelet")], deckhand: [...ours, "kubelet"] }[agent];
+  const program = given ?? { go: [parts.path("kubelet")], deckhand: [...ours, "kubelet"] }[agent];
   const flags = commandLine ?? [
     `--config=${config}`,
     ...(standalone ? [] : [`--kubeconfig=${node.kubeconfig}`]),
@@ -170,7 +179,7 @@ export async function nodeAgent(
   return {
     name: `kubelet@${node.name}`,
     command: [...program, ...flags],
-    env: deckhand === undefined ? compiledCode() : {},
+    env: deckhand === undefined && given === undefined ? compiledCode() : {},
     ready: { kind: "listens", port },
   };
 }

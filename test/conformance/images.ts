@@ -5,6 +5,16 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import {
+  addToRegistryStorage,
+  type BuiltImage,
+  buildImage,
+  type ImageSource,
+  type Layer,
+  type LayerEntry,
+  ociArchive,
+  plainLayer,
+} from "../../tools/oci.ts";
+import {
   AGNHOST_CONFIG,
   BUSYBOX_CONFIG,
   busyboxLayer,
@@ -26,16 +36,6 @@ import {
   type Images,
   PAUSE_IMAGE,
 } from "../cluster/images.ts";
-import {
-  addToRegistryStorage,
-  type BuiltImage,
-  buildImage,
-  type ImageSource,
-  type Layer,
-  type LayerEntry,
-  ociArchive,
-  plainLayer,
-} from "../cluster/oci.ts";
 import { moduleFolder, type Parts } from "../cluster/parts.ts";
 import { busyboxProgram } from "./images/busybox.ts";
 import { type DebianBase, debianBase, debianPackage } from "./images/debian.ts";

@@ -1,16 +1,47 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
-import { dirname } from "node:path";
+import { createHash } from "node:crypto";
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { after, describe, test } from "node:test";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { startHelper } from "../../src/wire/mounts/helper-process.ts";
 import { createStats } from "../../src/wire/stats/stats.ts";
 import { buildBundle } from "../../tools/build/bundle.ts";
 import { buildExecutable } from "../../tools/build/executable.ts";
+import { buildForOther, buildProgram } from "../../tools/build/program.ts";
 import { inRepository } from "../../tools/repository.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { figure } from "../figures.ts";
+
+const sha256 = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
+
+/** What is installed without the development packages, by their addresses. */
+function installedPackages(): ReadonlySet<string> {
+  const { packages } = JSON.parse(readFileSync(inRepository("package-lock.json"), "utf8")) as {
+    readonly packages: Readonly<Record<string, { readonly version: string; readonly dev?: boolean }>>;
+  };
+  const installed = Object.entries(packages).filter(([path, { dev }]) => path !== "" && dev !== true);
+  return new Set(
+    installed.map(([path, { version }]) => {
+      const name = path.replace(/^.*node_modules\//, "").replace("@", "%40");
+      return `pkg:npm/${name}@${version}`;
+    }),
+  );
+}
+
+interface Bill {
+  readonly bomFormat: string;
+  readonly serialNumber: string;
+  readonly metadata: { readonly component: { readonly purl: string } };
+  readonly components: readonly {
+    readonly name: string;
+    readonly version: string;
+    readonly purl: string;
+    readonly hashes: readonly { readonly alg: string; readonly content: string }[];
+    readonly components?: readonly { readonly name: string; readonly version: string }[];
+  }[];
+}
 
 describe("npm run build", () => {
   const elsewhere = scratch();
@@ -54,6 +85,52 @@ describe("npm run build", () => {
       assert.deepEqual(run(file, ...args, "--version"), { status: 0, stdout, stderr: "" });
     });
 
+    test(`${what} prints the bill of materials and the licences of what is inside, and of nothing else`, () => {
+      const { status, stdout, stderr } = run(file, ...args, "sbom");
+      assert.deepEqual([status, stderr], [0, ""]);
+      const bill = JSON.parse(stdout) as Bill;
+      assert.deepEqual([bill.bomFormat, bill.metadata.component.purl], ["CycloneDX", "pkg:npm/deckhand@0.0.0"]);
+      assert.match(bill.serialNumber, /^urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+      const node = bill.components.find(({ name }) => name === "node");
+      if (what === "the bundle") assert.equal(node, undefined);
+      else {
+        assert.deepEqual(node?.hashes, [{ alg: "SHA-256", content: sha256(process.execPath) }]);
+        assert.deepEqual(node.components?.find(({ name }) => name === "openssl")?.version, process.versions.openssl);
+      }
+      const packages = bill.components.filter((each) => each !== node).map(({ purl }) => purl);
+      const installed = installedPackages();
+      assert.deepEqual(
+        packages.filter((each) => !installed.has(each)),
+        [],
+      );
+      // Those that the agent cannot do without.
+      for (const name of ["%40bufbuild/protobuf", "commander", "pino", "sonic-boom", "yaml"]) {
+        assert.ok(
+          packages.some((each) => each.startsWith(`pkg:npm/${name}@`)),
+          `${name} in ${packages.join()}`,
+        );
+      }
+      const { stdout: licences } = run(file, ...args, "licences");
+      const sections = [...licences.matchAll(/^=+\n(?<title>\S+ \S+) \(.*\)\n=+$/gm)].map(([, title]) => title);
+      assert.deepEqual(sections, [
+        "deckhand 0.0.0",
+        ...bill.components.map(({ name, version }) => `${name} ${version}`),
+      ]);
+      assert.match(licences, /Copyright 2008 Google Inc\.\s+All rights reserved\.\s+Redistribution and use/);
+      assert.equal(licences.includes("V8, located at deps/v8"), what === "the executable");
+    });
+
+    test(`${what} does not mind who stops reading`, () => {
+      const { status, stderr } = spawnSync(
+        "bash",
+        ["-o", "pipefail", "-c", '"$@" licences | head -n1', "bash", ...command],
+        {
+          encoding: "utf8",
+        },
+      );
+      assert.deepEqual([status, stderr], [0, ""]);
+    });
+
     test(`${what} is its own helper for volumes`, async () => {
       const helper = startHelper({ file, args: [...args, "volume-helper"] });
       const reply = await helper.run({ kind: "kindOf", path: elsewhere.root }, () => {});
@@ -76,16 +153,38 @@ describe("npm run build", () => {
     });
   }
 
-  test("gives the same bundle and source map for the same tree, wherever it is written", async () => {
-    const again = elsewhere.path("deckhand.js");
-    await buildBundle(again);
-    assert.deepEqual(readFileSync(again), readFileSync(bundle));
-    assert.ok(statSync(`${bundle}.map`).size > 0);
-    assert.equal(
-      readFileSync(bundle, "utf8").includes(inRepository("")),
-      false,
-      "the bundle names a path of this machine",
-    );
+  test("gives the same bytes for the same tree, wherever they are written", async () => {
+    const again = elsewhere.path("again");
+    await buildProgram(again);
+    const files = readdirSync(inRepository("dist")).toSorted();
+    assert.deepEqual(files, ["deckhand", "deckhand.js", "deckhand.js.map", "licences.txt", "sbom.cdx.json"]);
+    for (const file of files) {
+      assert.equal(sha256(join(again, file)), sha256(inRepository(`dist/${file}`)), file);
+    }
+    for (const file of [bundle, executable]) {
+      assert.equal(readFileSync(file).includes(inRepository("")), false, `${file} names a path of this machine`);
+    }
+  });
+
+  test("the executable carries compiled code that its Node takes", () => {
+    const { stderr } = spawnSync(executable, ["--version"], {
+      encoding: "utf8",
+      env: { ...process.env, NODE_DEBUG_NATIVE: "SEA" },
+    });
+    assert.match(stderr, /code cache accepted/);
+  });
+
+  test("makes an executable for arm64 too, of that Node and the same bundle", async () => {
+    const program = await buildProgram(elsewhere.path("other"));
+    const { executable: other, papers } = buildForOther(program, "arm64");
+    const content = readFileSync(other);
+    const AARCH64 = 183;
+    assert.deepEqual([content.subarray(1, 4).toString(), content.readUInt16LE(18)], ["ELF", AARCH64]);
+    assert.ok(content.includes(readFileSync(bundle)), "the bundle is in it");
+    assert.notEqual(papers["sbom.cdx.json"], program.papers["sbom.cdx.json"], "it names its own Node");
+    assert.equal(papers["licences.txt"], program.papers["licences.txt"]);
+    assert.ok(content.includes(papers["sbom.cdx.json"] ?? ""), "its bill of materials is in it");
+    figure("executable for arm64", content.length, "bytes");
   });
 
   test("carries grpc-js and protobuf, which main does not use yet, into a bundle and an executable", async () => {
@@ -99,7 +198,8 @@ describe("npm run build", () => {
     elsewhere.linkPackages();
     const withGrpc = elsewhere.path("out/grpc.js");
     await buildBundle(withGrpc, elsewhere.path("entry.ts"));
-    buildExecutable(withGrpc, elsewhere.path("out/grpc"));
+    const parts = { bundle: withGrpc, papers: {}, node: process.execPath, forHere: true };
+    buildExecutable(parts, elsewhere.path("out/grpc"));
     const wanted = { status: 0, stdout: "unix:/nowhere 1\n", stderr: "" };
     assert.deepEqual(run(process.execPath, withGrpc), wanted);
     assert.deepEqual(run(elsewhere.path("out/grpc")), wanted);

@@ -1,7 +1,8 @@
 /** Makes the one file that is shipped: every source and package in one ES module, the same bytes for the same tree. */
+import { mkdir, writeFile } from "node:fs/promises";
 import { builtinModules } from "node:module";
-import { basename } from "node:path";
-import { build, type Plugin } from "esbuild";
+import { basename, dirname } from "node:path";
+import { build, type Metafile, type Plugin } from "esbuild";
 import { repositoryRoot } from "../repository.ts";
 
 /** Some packages are CommonJS and call `require`, which an ES module does not have. */
@@ -37,6 +38,7 @@ const COMMON = {
   minifySyntax: true,
   charset: "ascii",
   logLevel: "warning",
+  metafile: true,
 } as const;
 
 /** The address of a thread's program stands in a module of its own; in the bundle it is the program itself, which has no file. */
@@ -44,34 +46,48 @@ const THREADS: Readonly<Record<string, { readonly exported: string; readonly ent
   "stats-program.ts": { exported: "statsProgram", entry: "src/wire/stats/thread/main.ts" },
 };
 
-const threads: Plugin = {
+const threads = (note: (metafile: Metafile) => void): Plugin => ({
   name: "programs of threads",
   setup(build) {
     build.onLoad({ filter: /\/src\/app\/[a-z-]+-program\.ts$/ }, async ({ path }) => {
       const thread = THREADS[basename(path)];
       if (thread === undefined) return undefined;
-      const address = JSON.stringify(await threadAddress(thread.entry));
+      const { program, metafile } = await threadProgram(thread.entry);
+      note(metafile);
+      const address = JSON.stringify(`data:text/javascript;base64,${program}`);
       return { contents: `export const ${thread.exported} = new URL(${address});`, loader: "js" };
     });
   },
-};
+});
 
-/** As text that a thread can be started from. */
-async function threadAddress(entry: string): Promise<string> {
-  const { outputFiles } = await build({ ...COMMON, entryPoints: [entry], write: false, plugins: [builtins] });
-  const [program] = outputFiles;
-  if (program === undefined) throw new Error(`${entry} was bundled to nothing`);
-  return `data:text/javascript;base64,${Buffer.from(program.contents).toString("base64")}`;
+/** In base64, as an address can hold it. */
+async function threadProgram(entry: string): Promise<{ readonly program: string; readonly metafile: Metafile }> {
+  const { outputFiles, metafile } = await build({ ...COMMON, entryPoints: [entry], write: false, plugins: [builtins] });
+  const [file] = outputFiles;
+  if (file === undefined) throw new Error(`${entry} was bundled to nothing`);
+  return { program: Buffer.from(file.contents).toString("base64"), metafile };
 }
 
-export async function buildBundle(outfile: string, entry = "src/app/main.ts"): Promise<void> {
-  await build({
+/** Answers with the sources of which something is in it, as paths from the repository's root. */
+export async function buildBundle(outfile: string, entry = "src/app/main.ts"): Promise<readonly string[]> {
+  const parts: Metafile[] = [];
+  const { metafile, outputFiles } = await build({
     ...COMMON,
     entryPoints: [entry],
-    outfile,
+    // The map names the sources as seen from here, wherever the two are written.
+    outfile: "dist/deckhand.js",
+    write: false,
     banner: { js: BANNER },
-    plugins: [threads, builtins],
+    plugins: [threads((part) => void parts.push(part)), builtins],
     sourcemap: "external",
     legalComments: "inline",
   });
+  await mkdir(dirname(outfile), { recursive: true });
+  for (const { path, contents } of outputFiles)
+    await writeFile(path.endsWith(".map") ? `${outfile}.map` : outfile, contents);
+  const outputs = [...parts, metafile].flatMap((each) => Object.values(each.outputs));
+  const inside = outputs.flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? [path] : [])),
+  );
+  return [...new Set(inside)].toSorted();
 }

@@ -1,7 +1,10 @@
-/** Puts the bundle into a copy of Node: one program without anything to install beside it. */
+/**
+ * Puts the bundle into a copy of Node: one program without anything to install beside it. The same bundle, papers and Node give the same bytes, also
+ * of the compiled code inside, which has nothing random in it: it was compiled under a fixed seed.
+ */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 
 /**
  * A small young generation keeps the resident set down. Measured once each on a busy machine, with 30 pods: 4 MB left 104 MB and, after their end, 112 MB; 1 MB left
@@ -9,25 +12,46 @@ import { dirname, join } from "node:path";
  */
 export const NODE_OPTIONS: readonly string[] = ["--max-semi-space-size=2", "--disable-warning=ExperimentalWarning"];
 
-export function buildExecutable(bundle: string, output: string): { readonly stripped: boolean } {
+/** The name of the bundle goes into the program, and so no folder may be in it. */
+const MAIN = "deckhand.js";
+
+export interface ExecutableParts {
+  readonly bundle: string;
+  /** Texts that the program finds by these names inside itself. */
+  readonly papers: Readonly<Record<string, string>>;
+  /** Of the release that runs this. */
+  readonly node: string;
+  /** Whether that is for this machine: only then can what is compiled here be of use to it. */
+  readonly forHere: boolean;
+}
+
+export function buildExecutable(parts: ExecutableParts, output: string): { readonly stripped: boolean } {
   const work = join(dirname(output), ".executable");
   rmSync(work, { recursive: true, force: true });
-  mkdirSync(work, { recursive: true });
+  mkdirSync(join(work, "papers"), { recursive: true });
   try {
     const node = join(work, "node");
-    copyFileSync(process.execPath, node);
-    const stripped = strip(node);
-    const config = join(work, "sea.json");
+    copyFileSync(parts.node, node);
+    const stripped = parts.forHere && strip(node);
+    const papers = Object.entries(parts.papers).map(([name, content]) => {
+      const file = join(work, "papers", name);
+      writeFileSync(file, content);
+      return [name, file] as const;
+    });
+    copyFileSync(parts.bundle, join(work, MAIN));
     const sea = {
-      main: bundle,
+      main: MAIN,
       mainFormat: "module",
       executable: node,
-      output,
+      output: resolve(output),
       disableExperimentalSEAWarning: true,
+      useCodeCache: parts.forHere,
       execArgv: NODE_OPTIONS,
+      assets: Object.fromEntries(papers),
     };
-    writeFileSync(config, JSON.stringify(sea));
-    execFileSync(process.execPath, [`--build-sea=${config}`], { stdio: ["ignore", "ignore", "inherit"] });
+    writeFileSync(join(work, "sea.json"), JSON.stringify(sea));
+    const build = ["--random-seed=1", "--build-sea=sea.json"];
+    execFileSync(process.execPath, build, { cwd: work, stdio: ["ignore", "ignore", "inherit"] });
     return { stripped };
   } finally {
     rmSync(work, { recursive: true, force: true });

@@ -57,6 +57,9 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
         "roles-differential",
         "kubectl-top",
         "build",
+        "packages",
+        "installed-agent",
+        "executable",
       ),
     ],
     measuring: {

@@ -16,6 +16,11 @@ export interface CommandIo {
 /** Runs the agent until it ends, and says with which exit code. */
 export type StartKubelet = (options: CompiledOptions, log: ProcessLog) => Promise<number>;
 
+/** What is shipped with the program about what is inside. */
+export type Paper = "licences" | "sbom";
+/** Rejects where there is none. */
+export type ReadPaper = (paper: Paper) => Promise<string>;
+
 /** Before there are options to make a log from: text, errors and what is always shown. */
 export const firstLog = (io: CommandIo): Log => {
   const settings: LogSettings = { format: "text", verbosity: 0, modules: [], flushEveryMs: 5000, splitStream: false };

@@ -26,7 +26,9 @@ async function run(name: string, ...args: readonly string[]) {
   };
   const nobody = () => assert.fail("nobody asked for orphans");
   const explainPorts = { files: createHostFiles({ clock: io.clock }), machine: createMachine() };
-  const exitCode = await runProgram({ name, args }, io, start, nobody, explainPorts);
+  const paper = (name: string) =>
+    name === "sbom" ? Promise.resolve("the bill") : Promise.reject(new Error(`no ${name}`));
+  const exitCode = await runProgram({ name, args }, io, start, nobody, explainPorts, paper);
   return { exitCode, ...said, started };
 }
 
@@ -75,6 +77,12 @@ void test("deckhand version names both versions", async () => {
   const text = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})\n`;
   assert.deepEqual(await run("deckhand", "version"), { exitCode: 0, stdout: text, stderr: "", started: [] });
   assert.equal((await run("deckhand", "--version")).stdout, text);
+});
+
+void test("deckhand licences and sbom print what is shipped, or say why they cannot", async () => {
+  assert.deepEqual(await run("deckhand", "sbom"), { exitCode: 0, stdout: "the bill", stderr: "", started: [] });
+  const failed = { exitCode: 1, stdout: "", stderr: "error: no licences\n", started: [] };
+  assert.deepEqual(await run("deckhand", "licences"), failed);
 });
 
 void test("deckhand alone prints its usage, an unknown subcommand is refused, both with exit code 1", async () => {

@@ -1,9 +1,10 @@
 /** `deckhand` and its subcommands; called by the name `kubelet`, the kubelet's own command line. */
 import { Command, CommanderError } from "commander";
+import { errorText } from "../../base/error-text.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { configCheckCommand } from "./config-check.ts";
 import { type ExplainPorts, explainPodCommand } from "./explain.ts";
-import type { CommandIo, StartKubelet } from "./io.ts";
+import type { CommandIo, Paper, ReadPaper, StartKubelet } from "./io.ts";
 import { kubeletCommand } from "./kubelet.ts";
 import { type OpenOrphans, orphansCommand } from "./orphans-command.ts";
 
@@ -22,6 +23,7 @@ export async function runProgram(
   start: StartKubelet,
   openOrphans: OpenOrphans,
   explainPorts: ExplainPorts,
+  readPaper: ReadPaper,
 ): Promise<number> {
   if (name === "kubelet") return kubeletCommand(args, io, start);
   let exitCode = 0;
@@ -67,6 +69,18 @@ export async function runProgram(
   ).action(async (args: readonly string[]) => {
     exitCode = await explainPodCommand(args, io, explainPorts);
   });
+  const papers = [
+    ["licences", "print the licences of everything that is inside"],
+    ["sbom", "print the bill of materials: everything that is inside, as CycloneDX"],
+  ] as const;
+  for (const [paper, description] of papers) {
+    program
+      .command(paper)
+      .description(description)
+      .action(async () => {
+        exitCode = await printPaper(paper, io, readPaper);
+      });
+  }
   program
     .command("version")
     .description("print the version")
@@ -77,6 +91,16 @@ export async function runProgram(
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;
     throw error;
+  }
+}
+
+async function printPaper(paper: Paper, io: CommandIo, readPaper: ReadPaper): Promise<number> {
+  try {
+    io.stdout(await readPaper(paper));
+    return 0;
+  } catch (error) {
+    io.stderr(`error: ${errorText(error)}\n`);
+    return 1;
   }
 }
 

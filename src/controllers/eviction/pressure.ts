@@ -43,6 +43,8 @@ export interface PressureParts {
   readonly log: Log;
   readonly pressure: LatestCell<Pressure>;
   readonly options: PressureOptions;
+  /** Told at each turn, for those who watch over the loops. */
+  readonly turned?: () => void;
 }
 
 export async function runPressure(parts: PressureParts, shutdown: AbortSignal): Promise<void> {
@@ -50,6 +52,7 @@ export async function runPressure(parts: PressureParts, shutdown: AbortSignal): 
   const imageFolder = new ImageFolder(parts);
   let state: PressureState = { pressure: NO_PRESSURE, lastSeenMs: {} };
   while (!shutdown.aborted) {
+    parts.turned?.();
     const observations = await measure(parts, imageFolder, shutdown);
     if (shutdown.aborted) return;
     const met = thresholdsMet(options.thresholds, observations);

@@ -29,6 +29,8 @@ export interface LeaseParts {
   readonly options: LeaseOptions;
   /** From the second failure in a row: the connection may be the trouble. */
   readonly onRepeatedFailure: () => void;
+  /** Told at each turn, for those who watch over the loops. */
+  readonly turned?: () => void;
 }
 
 export async function runLease(parts: LeaseParts, shutdown: AbortSignal): Promise<void> {
@@ -57,6 +59,7 @@ class LeaseLoop {
   async renew(shutdown: AbortSignal): Promise<void> {
     const { clock, log, onRepeatedFailure } = this.#parts;
     for (let failures = 0; ; ) {
+      this.#parts.turned?.();
       try {
         await this.#renewOnce(shutdown);
         return;

@@ -61,6 +61,8 @@ export interface NodeStatusParts {
   readonly options: NodeOptions;
   readonly cadence: NodeStatusOptions;
   readonly onRepeatedFailure: () => void;
+  /** Told at each turn, for those who watch over the loops. */
+  readonly turned?: () => void;
 }
 
 export async function runNodeStatus(parts: NodeStatusParts, shutdown: AbortSignal): Promise<void> {
@@ -91,6 +93,7 @@ class NodeStatusLoop {
     await this.#registered(shutdown);
     await this.#settled(shutdown);
     for (;;) {
+      this.#parts.turned?.();
       const worked = await this.#sync(shutdown);
       await this.#pause(worked, shutdown);
     }

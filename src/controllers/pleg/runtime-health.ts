@@ -17,6 +17,8 @@ export interface RuntimeHealthOptions {
   readonly runtimeHealth: LatestCell<RuntimeHealth>;
   /** When the runtime's pods were last listed, on the monotonic clock. */
   readonly lastListedMs: () => number | undefined;
+  /** Told at each turn, for those who watch over the loops. */
+  readonly turned?: () => void;
 }
 
 const EVERY_MS = 5_000;
@@ -29,6 +31,7 @@ export async function watchRuntimeHealth(options: RuntimeHealthOptions, shutdown
   const time = new AwakeTime(clock);
   const watch = new HealthWatch(options, time);
   while (!shutdown.aborted) {
+    options.turned?.();
     const stopJudging = time.every(EVERY_MS, () => watch.judge());
     try {
       await watch.ask(shutdown);

@@ -5,8 +5,8 @@
 import { copyFile, mkdir, readdir, readFile, rm } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
+import { digestOf } from "../../../tools/oci.ts";
 import { command } from "../../cluster/command.ts";
-import { digestOf } from "../../cluster/oci.ts";
 import { privateApt, sourceLines } from "./apt.ts";
 import { keyFor, made, type Report } from "./making.ts";
 

@@ -6,8 +6,8 @@ import { mkdir, readdir, readFile, rm, symlink, writeFile } from "node:fs/promis
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { digestOf, gzipLayer, type Layer } from "../../../tools/oci.ts";
 import { command } from "../../cluster/command.ts";
-import { digestOf, gzipLayer, type Layer } from "../../cluster/oci.ts";
 import { privateApt, sourceLines } from "./apt.ts";
 import { keyFor, made, type Report } from "./making.ts";
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { gzipSync } from "node:zlib";
-import { command } from "./command.ts";
+import { command } from "../test/cluster/command.ts";
 import {
   addToRegistryStorage,
   buildImage,

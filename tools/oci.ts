@@ -4,9 +4,9 @@
  * once and stored once.
  */
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { exists } from "./cache.ts";
 
 interface Owner {
   readonly uid?: number;
@@ -38,6 +38,8 @@ export interface ImageSource {
   readonly names: readonly string[];
   /** From the lowest up. Give images that share a layer the same `Layer`. */
   readonly layers: readonly (Layer | readonly LayerEntry[])[];
+  /** For which machines, by Debian's name; amd64 unless given. */
+  readonly architecture?: string;
   readonly config: {
     readonly Entrypoint?: readonly string[];
     readonly Cmd?: readonly string[];
@@ -74,11 +76,11 @@ export const gzipLayer = (gzip: Uint8Array, diffId: string): Layer => ({
   blob: blob(gzip),
 });
 
-export function buildImage({ names, layers, config }: ImageSource): BuiltImage {
+export function buildImage({ names, layers, architecture = "amd64", config }: ImageSource): BuiltImage {
   const built = layers.map((layer) => ("diffId" in layer ? layer : plainLayer(layer)));
   const configBlob = blob(
     json({
-      architecture: "amd64",
+      architecture,
       os: "linux",
       config,
       rootfs: { type: "layers", diff_ids: built.map(({ diffId }) => diffId) },
@@ -119,7 +121,7 @@ export async function addToRegistryStorage({ names, manifest, blobs }: BuiltImag
   for (const { digest, content } of [manifest, ...blobs]) {
     const hex = digest.slice(7);
     const path = `blobs/sha256/${hex.slice(0, 2)}/${hex}/data`;
-    if (!(await exists(join(root, path)))) await put(path, content);
+    if (!existsSync(join(root, path))) await put(path, content);
   }
   for (const name of names) {
     const { repository, tag } = splitName(name);

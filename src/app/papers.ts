@@ -1,0 +1,22 @@
+/**
+ * The papers that are shipped with the program: the licences and the bill of materials of what is inside. The build makes them
+ * (`tools/build/papers.ts`) and puts them into the executable, or beside the bundle; the sources have none.
+ */
+import { readFile } from "node:fs/promises";
+import { getAsset, isSea } from "node:sea";
+import { errorText } from "../base/error-text.ts";
+import type { Paper } from "./commands/io.ts";
+
+const FILES: Readonly<Record<Paper, string>> = { licences: "licences.txt", sbom: "sbom.cdx.json" };
+
+export async function readPaper(paper: Paper): Promise<string> {
+  const name = FILES[paper];
+  if (isSea()) return getAsset(name, "utf8");
+  try {
+    return await readFile(new URL(name, import.meta.url), "utf8");
+  } catch (error) {
+    throw new Error(`what is built has this list (npm run build), the sources do not: ${errorText(error)}`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,169 @@
+/** The Debian package in the kubelet's place, beside upstream's, with dpkg itself and a stand-in for systemctl. What the programs do is not asked here. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { buildDeb } from "../../tools/package/deb.ts";
+import { scratch } from "../../tools/scratch.ts";
+import { command, tryCommand } from "../cluster/command.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import { PackageRoot } from "../support/package-root.ts";
+import { examplesUnder } from "../support/typed-lines.ts";
+import { KUBEADM_DROP_IN, kubeadmPackage, kubeletPackage, UPSTREAM_UNIT } from "../support/upstream-packages.ts";
+
+const UNIT = "/usr/lib/systemd/system/kubelet.service";
+const DROP_IN = "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf";
+const PLACES = ["/usr/bin/kubelet", UNIT, "/lib/systemd/system/kubelet.service"];
+
+describe("the Debian package", () => {
+  const folder = scratch();
+  let holder: ChildProcess;
+  let roots = 0;
+
+  before(async () => {
+    // Holds a mount namespace open, with memory to write to.
+    const script = `mount -t tmpfs tmpfs ${folder.root}/memory && exec sleep infinity`;
+    await command("mkdir", [folder.path("memory")]);
+    holder = spawn("unshare", ["--mount", "--propagation", "private", "--", "sh", "-ec", script], { stdio: "inherit" });
+    await waitUntil("the mount", 10_000, async () => {
+      const { stdout } = await tryCommand("nsenter", ["-m", "-t", String(holder.pid), "mount"]);
+      return stdout.includes(folder.path("memory"));
+    });
+  });
+
+  after(async () => {
+    holder.kill("SIGKILL");
+    await once(holder, "exit");
+    folder[Symbol.dispose]();
+  });
+
+  const inNamespace = (...args: readonly string[]) => tryCommand("nsenter", ["-m", "-t", String(holder.pid), ...args]);
+  const newRoot = () => {
+    roots += 1;
+    return PackageRoot.make(`${folder.path("memory")}/${roots}`, inNamespace);
+  };
+
+  /** Of a program that says who it is. */
+  function ours(version: string): string {
+    const program = folder.path(`deckhand-${version}`);
+    folder.write(`deckhand-${version}`, `#!/bin/sh\necho deckhand ${version}\n`);
+    chmodSync(program, 0o755);
+    const papers = { "licences.txt": "the licences\n", "sbom.cdx.json": "{}\n" };
+    const source = {
+      executable: program,
+      papers,
+      version,
+      kubernetes: "1.36.4",
+      architecture: "amd64",
+      epoch: 1_700_000_000,
+    };
+    return buildDeb(source, folder.root);
+  }
+  const goKubelet = (version: string, units: "/usr/lib" | "/lib" = "/usr/lib") =>
+    kubeletPackage({ version, program: { text: `#!/bin/sh\necho Go ${version}\n` }, units }, folder.root);
+  const install = (root: PackageRoot, ...files: readonly string[]) => root.must("dpkg", "--install", ...files);
+  const who = async (root: PackageRoot) => (await root.must("/usr/bin/kubelet")).trim();
+  const typeOf = async (root: PackageRoot) => (await root.must("sh", "-c", `sed -n 's/^Type=//p' ${UNIT}`)).trim();
+
+  test("takes the place of an installed kubelet, whose own files wait; kubeadm's drop-in is as it was", async () => {
+    const root = await newRoot();
+    await install(root, await goKubelet("1.36.4-1.1"), await kubeadmPackage("1.36.4-1.1", folder.root));
+    assert.deepEqual([await who(root), await root.asked()], ["Go 1.36.4-1.1", []]);
+    await install(root, ours("0.1.0"));
+    assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
+    assert.equal(await root.must("cat", DROP_IN), KUBEADM_DROP_IN);
+    assert.equal((await root.must("/usr/bin/kubelet.distrib")).trim(), "Go 1.36.4-1.1");
+    // Started again after everything is in place, and enabled or not as before.
+    assert.deepEqual(await root.asked(), [
+      "--system daemon-reload: /usr/bin/deckhand notify",
+      "try-restart kubelet.service: /usr/bin/deckhand notify",
+    ]);
+  });
+
+  for (const units of ["/usr/lib", "/lib"] as const) {
+    test(`through upgrades of both, and gives the place back when it is removed, with units below ${units}`, async () => {
+      const root = await newRoot();
+      await install(root, await goKubelet("1.36.3-1.1", units));
+      await install(root, ours("0.1.0"));
+      await root.asked();
+      await install(root, ours("0.2.0"));
+      assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.2.0", "notify"]);
+      assert.deepEqual(await root.asked(), [
+        "--system daemon-reload: /usr/bin/deckhand notify",
+        "try-restart kubelet.service: /usr/bin/deckhand notify",
+      ]);
+      // The other package is upgraded meanwhile, as a machine's packages are, and nobody notices.
+      await install(root, await goKubelet("1.36.4-1.1", units));
+      assert.deepEqual([await who(root), await typeOf(root), await root.asked()], ["deckhand 0.2.0", "notify", []]);
+      await root.must("dpkg", "--remove", "deckhand");
+      assert.equal(await who(root), "Go 1.36.4-1.1");
+      assert.equal(await root.must("cat", UNIT), UPSTREAM_UNIT);
+      assert.deepEqual(await root.asked(), [
+        "--system daemon-reload: /usr/bin/kubelet ",
+        "try-restart kubelet.service: /usr/bin/kubelet ",
+      ]);
+      assert.equal(await root.must("dpkg-divert", "--list", "*kubelet*"), "");
+      for (const path of ["/usr/bin/deckhand", ...PLACES.map((place) => `${place}.distrib`)]) {
+        assert.equal(await root.exists(path), false, path);
+      }
+      assert.equal((await root.must("dpkg", "--verify", "kubelet")).trim(), "");
+    });
+  }
+
+  test("is a kubelet where there was none, enough for kubeadm, and leaves none behind", async () => {
+    const root = await newRoot();
+    await install(root, ours("0.1.0"), await kubeadmPackage("1.36.4-1.1", folder.root));
+    assert.equal(await who(root), "deckhand 0.1.0");
+    assert.deepEqual(await root.asked(), [
+      "--system daemon-reload: /usr/bin/deckhand notify",
+      "enable kubelet.service: /usr/bin/deckhand notify",
+      "try-restart kubelet.service: /usr/bin/deckhand notify",
+    ]);
+    await root.must("dpkg", "--remove", "kubeadm", "deckhand");
+    const [first] = await root.asked();
+    assert.equal(first, "disable --now kubelet.service: /usr/bin/deckhand notify");
+    for (const path of [...PLACES, "/usr/bin/deckhand", "/usr/share/doc/deckhand"]) {
+      assert.equal(await root.exists(path), false, path);
+    }
+  });
+
+  test("a kubelet that comes later waits its turn, and one that goes leaves ours alone", async () => {
+    const root = await newRoot();
+    await install(root, ours("0.1.0"));
+    await install(root, await goKubelet("1.36.4-1.1"));
+    assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
+    await root.must("dpkg", "--remove", "kubelet");
+    assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
+    assert.equal(await root.exists("/usr/bin/kubelet.distrib"), false);
+  });
+
+  test("is installed, looked at and removed by the commands of the page", async () => {
+    const root = await newRoot();
+    await install(root, await goKubelet("1.36.4-1.1"));
+    await command("cp", [ours("0.0.0"), folder.path("page.deb")]);
+    await root.must("cp", folder.path("page.deb"), "/root/deckhand_0.0.0_amd64.deb");
+    const said = new Map<string, string>();
+    for (const line of examplesUnder("docs/install.md", "The Debian package")) {
+      said.set(line, await root.must("sh", "-ec", `cd /root; ${line}`));
+    }
+    assert.equal(said.get("kubelet --version"), "deckhand 0.0.0\n");
+    assert.equal((said.get("dpkg-divert --list *kubelet*") ?? "").split(" by deckhand\n").length, PLACES.length + 1);
+    assert.equal(await who(root), "Go 1.36.4-1.1");
+  });
+
+  test("where systemd does not run, nothing is asked of it", async () => {
+    const root = await newRoot();
+    await root.must("rm", "-r", "/run/systemd/system");
+    await install(root, ours("0.1.0"));
+    await root.must("dpkg", "--remove", "deckhand");
+    assert.deepEqual(await root.asked(), []);
+  });
+
+  test("the unit and kubeadm's drop-in are a service that systemd itself understands", async () => {
+    const root = await newRoot();
+    await install(root, ours("0.1.0"), await kubeadmPackage("1.36.4-1.1", folder.root));
+    const { code, stdout, stderr } = await root.run("systemd-analyze", "verify", "--man=no", "kubelet.service");
+    assert.deepEqual([code, `${stdout}${stderr}`], [0, ""]);
+  });
+});

@@ -1,0 +1,97 @@
+/** The executable as a node's agent: one file in an otherwise empty folder, in place of the source tree. */
+import assert from "node:assert/strict";
+import { copyFile, mkdir, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
+import { after, before, describe, test } from "node:test";
+import { buildProgram } from "../../tools/build/program.ts";
+import { scratch } from "../../tools/scratch.ts";
+import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import { ClusterPods, podOn, STAY, sh } from "../support/cluster-pods.ts";
+
+describe("the executable as a node's agent", () => {
+  const folder = scratch();
+  let cluster: Cluster;
+  let node: ClusterNode;
+  let pods: ClusterPods;
+  let installed: string;
+
+  before(async () => {
+    const { executable } = await buildProgram(folder.path("built"));
+    installed = folder.path("bin/deckhand");
+    await mkdir(folder.path("bin"));
+    await rename(executable, installed);
+    await rm(folder.path("built"), { recursive: true });
+    const options = { deckhand: [installed] };
+    cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand", options }] });
+    node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
+    await cluster.kubectl("wait", "--for=condition=Ready", `node/${node.name}`, "--timeout=60s");
+    pods = await ClusterPods.of(cluster);
+  });
+
+  after(async () => {
+    await pods.close();
+    await cluster.down();
+    folder[Symbol.dispose]();
+  });
+
+  const agentPid = () => cluster.component(`kubelet@${node.name}`).pid;
+  const logs = () => cluster.kubectl("logs", "app");
+  const startedContainer = () =>
+    cluster.kubectl("get", "pod", "app", "-o", "jsonpath={.status.containerStatuses[0].containerID}");
+
+  test("is the file that was installed, and nothing of the sources", async () => {
+    assert.equal(await readlink(`/proc/${agentPid()}/exe`), installed);
+  });
+
+  test("a pod with volumes runs, its logs are read, a command is run in it", async () => {
+    await cluster.kubectl("create", "configmap", "settings", "--from-literal=greeting=hello");
+    const container = {
+      ...sh(`echo "$(cat /settings/greeting)"; ${STAY}`),
+      volumeMounts: [
+        { name: "settings", mountPath: "/settings" },
+        { name: "memory", mountPath: "/memory" },
+      ],
+    };
+    const volumes = [
+      { name: "settings", configMap: { name: "settings" } },
+      { name: "memory", emptyDir: { medium: "Memory" } },
+    ];
+    await pods.create(podOn(node.name, "app", { containers: [container], volumes }));
+    await cluster.kubectl("wait", "--for=condition=Ready", "pod/app", "--timeout=60s");
+    await waitUntil("the pod's line", 20_000, async () => (await logs()) === "hello\n");
+    assert.equal(await cluster.kubectl("exec", "app", "--", "cat", "/settings/greeting"), "hello");
+    assert.match(await cluster.kubectl("exec", "app", "--", "grep", " /memory ", "/proc/mounts"), /^tmpfs /);
+  });
+
+  test("its statistics come, from the thread inside it", async () => {
+    const summary = JSON.parse(
+      await cluster.kubectl("get", "--raw", `/api/v1/nodes/${node.name}/proxy/stats/summary`),
+    ) as { readonly node: { readonly cpu: { readonly usageCoreNanoSeconds: number } } };
+    assert.ok(summary.node.cpu.usageCoreNanoSeconds > 0);
+  });
+
+  test("while another file is put in its place, and while there is none, volumes still come from the one that runs", async () => {
+    // As a package manager does it: the new file is renamed over the old, or the old one removed. What is there now cannot run.
+    await writeFile(`${installed}.new`, "");
+    const kept = `${installed}.kept`;
+    await copyFile(installed, kept);
+    await rename(`${installed}.new`, installed);
+    await rm(installed);
+    const volumes = [{ name: "memory", emptyDir: { medium: "Memory" } }];
+    const container = { ...sh(STAY), volumeMounts: [{ name: "memory", mountPath: "/memory" }] };
+    await pods.create(podOn(node.name, "meanwhile", { containers: [container], volumes }));
+    await cluster.kubectl("wait", "--for=condition=Ready", "pod/meanwhile", "--timeout=60s");
+    await rename(kept, installed);
+  });
+
+  test("called as kubelet by a link, it carries on with the pods as they are", async () => {
+    const before = await startedContainer();
+    const link = folder.path("bin/kubelet");
+    await symlink("deckhand", link);
+    await cluster.changeAgent(node.name, "deckhand", { program: [link] });
+    await cluster.kubectl("wait", "--for=condition=Ready", `node/${node.name}`, "--timeout=60s");
+    assert.equal(await readlink(`/proc/${agentPid()}/exe`), installed);
+    assert.equal(await cluster.kubectl("exec", "app", "--", "cat", "/settings/greeting"), "hello");
+    assert.equal(await startedContainer(), before);
+  });
+});

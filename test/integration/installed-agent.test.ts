@@ -1,0 +1,153 @@
+/**
+ * A node whose agent comes from packages: the Go kubelet's, laid out as upstream's, then ours over it, an upgrade, and ours removed again. Its pods go on. And a node
+ * whose agent is our image. dpkg works on a copy of this machine's root; a stand-in for systemctl says when systemd would have started the agent again.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { buildProgram } from "../../tools/build/program.ts";
+import { buildDeb } from "../../tools/package/deb.ts";
+import { buildImageArchive, imageName } from "../../tools/package/image.ts";
+import { scratch } from "../../tools/scratch.ts";
+import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { command, tryCommand } from "../cluster/command.ts";
+import { buildParts, type Parts } from "../cluster/parts.ts";
+import { ClusterPods, podOn, STAY, sh } from "../support/cluster-pods.ts";
+import { PackageRoot } from "../support/package-root.ts";
+import { examplesUnder } from "../support/typed-lines.ts";
+import { kubeadmPackage, kubeletPackage } from "../support/upstream-packages.ts";
+
+const RESTART = /^try-restart kubelet\.service: (?<program>\S+)/;
+
+describe("an agent that is installed", () => {
+  const folder = scratch();
+  let parts: Parts;
+  let cluster: Cluster;
+  let node: ClusterNode;
+  let pods: ClusterPods;
+  let root: PackageRoot;
+  let executable: string;
+  let papers: Readonly<Record<string, string>>;
+
+  before(async () => {
+    ({ executable, papers } = await buildProgram(folder.path("built")));
+    parts = await buildParts();
+    cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "go" }] });
+    node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
+    pods = await ClusterPods.of(cluster);
+    const { pid } = cluster.component(`anchor@${node.name}`);
+    // Unpacking takes its time on a busy machine.
+    const inNode = (...args: readonly string[]) =>
+      tryCommand("nsenter", ["-m", "-t", String(pid), ...args], { limitMs: 300_000 });
+    root = await PackageRoot.make("/run/packages", inNode);
+    const program = { file: parts.path("kubelet") };
+    const go = await kubeletPackage({ version: "1.36.4-1.1", program }, folder.root);
+    await root.must("dpkg", "--install", go, await kubeadmPackage("1.36.4-1.1", folder.root));
+    await cluster.changeAgent(node.name, "go", { program: [`${root.path}/usr/bin/kubelet`] });
+    await cluster.kubectl("wait", "--for=condition=Ready", `node/${node.name}`, "--timeout=60s");
+    await beginPods();
+  });
+
+  after(async () => {
+    await pods.close();
+    await cluster.down();
+    folder[Symbol.dispose]();
+  });
+
+  /** One that is asked whether it is ready, one with volumes. */
+  async function beginPods(): Promise<void> {
+    await cluster.kubectl("create", "configmap", "settings", "--from-literal=greeting=hello");
+    const probed = {
+      ...sh(`touch /tmp/ready; ${STAY}`),
+      readinessProbe: { exec: { command: ["cat", "/tmp/ready"] }, periodSeconds: 1, failureThreshold: 1 },
+    };
+    const mounting = {
+      ...sh(STAY),
+      volumeMounts: [
+        { name: "settings", mountPath: "/settings" },
+        { name: "memory", mountPath: "/memory" },
+      ],
+    };
+    const volumes = [
+      { name: "settings", configMap: { name: "settings" } },
+      { name: "memory", emptyDir: { medium: "Memory" } },
+    ];
+    await pods.create(podOn(node.name, "probed", { containers: [probed] }));
+    await pods.create(podOn(node.name, "mounting", { containers: [mounting], volumes }));
+    await cluster.kubectl("wait", "--for=condition=Ready", "pod/probed", "pod/mounting", "--timeout=60s");
+    await cluster.kubectl("exec", "mounting", "--", "sh", "-c", "echo kept >/memory/file");
+  }
+
+  /** What would have changed if a pod had noticed anything. */
+  const livesNow = async () => {
+    const lines =
+      '{range .items[*]}{.metadata.name} {.status.containerStatuses[0].containerID} {.status.containerStatuses[0].restartCount} {.status.conditions[?(@.type=="Ready")].status} {.status.conditions[?(@.type=="Ready")].lastTransitionTime}{"\\n"}{end}';
+    return cluster.kubectl("get", "pods", "probed", "mounting", "-o", `jsonpath=${lines}`);
+  };
+
+  /** As systemd would, if it was asked to: with the program that is in the kubelet's place then. */
+  async function restartAsAsked(agent: "go" | "deckhand"): Promise<void> {
+    const asked = (await root.asked()).flatMap((line) => RESTART.exec(line)?.groups?.["program"] ?? []);
+    assert.deepEqual(asked, [agent === "go" ? "/usr/bin/kubelet" : "/usr/bin/deckhand"]);
+    await cluster.changeAgent(node.name, agent, { program: [`${root.path}/usr/bin/kubelet`] });
+  }
+
+  /** It makes a pod of its own, and reaches into one that it found. */
+  async function works(name: string): Promise<void> {
+    await pods.create(podOn(node.name, name, { containers: [sh(STAY)] }));
+    await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
+    assert.equal(
+      await cluster.kubectl("exec", "mounting", "--", "cat", "/memory/file", "/settings/greeting"),
+      "kept\nhello",
+    );
+    await cluster.kubectl("delete", "pod", name, "--wait");
+  }
+
+  const ours = (version: string) =>
+    buildDeb(
+      { executable, papers, version, kubernetes: "1.36.4", architecture: "amd64", epoch: 1_700_000_000 },
+      folder.root,
+    );
+
+  test("takes over from the Go kubelet's package, is upgraded and removed again, and no pod notices", async () => {
+    const before = await livesNow();
+    for (const version of ["0.1.0", "0.2.0"]) {
+      await root.must("dpkg", "--install", ours(version));
+      await restartAsAsked("deckhand");
+      await works(`under-${version.replaceAll(".", "-")}`);
+      assert.equal(await livesNow(), before);
+    }
+    await root.must("dpkg", "--remove", "deckhand");
+    await restartAsAsked("go");
+    await works("under-go");
+    assert.equal(await livesNow(), before);
+    for (const pod of ["probed", "mounting"]) {
+      const readiness = pods
+        .versions(pod)
+        .map(({ pod: { status } }) => status?.conditions?.find(({ type }) => type === "Ready")?.status);
+      assert.ok(!readiness.slice(readiness.indexOf("True")).includes("False"), `${pod}: ${readiness.join(" ")}`);
+    }
+  });
+
+  test("as an image runs in a container of the node's own runtime, by both its names", async () => {
+    buildImageArchive({ executable, papers, version: "0.0.0", architecture: "amd64" }, folder.root);
+    const ctr = `${parts.path("ctr")} --address ${node.containerdSocket} --namespace deckhand`;
+    /** To the node's own runtime, and into a group that goes with the cluster. */
+    const typed = (line: string) => {
+      const here = line
+        .replace(/^ctr /, `${ctr} `)
+        .replace(" run --rm ", ` run --rm --cgroup ${node.cgroupParent}/image `);
+      return command("bash", ["-ec", here], { cwd: folder.root, limitMs: 120_000 });
+    };
+    const said = new Map<string, string>();
+    for (const line of examplesUnder("docs/install.md", "The image")) said.set(line, await typed(line));
+    const run = `ctr run --rm ${imageName("0.0.0")}`;
+    const version = "deckhand 0.0.0 (Kubernetes v1.36.4)\n";
+    assert.equal(said.get(`${run} version /usr/bin/deckhand --version`), version);
+    assert.equal(await typed(`${run} kubelet /usr/bin/kubelet --version`), "Kubernetes v1.36.4\n");
+    assert.match(await typed(`${run} sbom /usr/bin/deckhand sbom`), /"bomFormat": "CycloneDX"/);
+    // What the agent calls is there, with what it is linked with.
+    assert.match(await typed(`${run} mount /bin/mount --version`), /^mount from util-linux/);
+    const held = await typed(`${run} flock /usr/bin/flock /proc /bin/sh -c "echo held; exec cat /proc/self/comm"`);
+    assert.equal(held, "held\ncat\n");
+  });
+});

@@ -1,0 +1,98 @@
+/** What `npm run package` makes: the same bytes each time, and an npm package that runs with nothing beside it but Node. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { copyFileSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { basename } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { type BuiltProgram, buildProgram } from "../../tools/build/program.ts";
+import { buildPackages, type Packages } from "../../tools/package/packages.ts";
+import { inRepository } from "../../tools/repository.ts";
+import { scratch } from "../../tools/scratch.ts";
+import { command } from "../cluster/command.ts";
+import { figure } from "../figures.ts";
+import { examplesUnder } from "../support/typed-lines.ts";
+
+const typed = (line: string, cwd: string) => command("bash", ["-ec", line], { cwd, limitMs: 300_000 });
+const sha256 = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
+
+describe("npm run package", () => {
+  const folder = scratch();
+  let program: BuiltProgram;
+  let packages: Packages;
+
+  before(async () => {
+    const lines = examplesUnder("docs/install.md", "Building the packages");
+    assert.deepEqual(lines, ["npm run package"]);
+    // As it is typed, but not into the repository: others build there.
+    await typed(`${lines.join()} -- --to ${folder.path("dist")}`, inRepository(""));
+    program = await buildProgram(folder.path("built"));
+    packages = buildPackages(program, folder.path("packages"));
+  });
+  after(() => folder[Symbol.dispose]());
+
+  test("makes a Debian package, an image and an npm package, and nothing else", () => {
+    const files = ["deckhand-0.0.0-amd64.oci.tar", "deckhand-0.0.0.tgz", "deckhand_0.0.0_amd64.deb"];
+    assert.deepEqual(readdirSync(folder.path("packages")).toSorted(), files);
+    for (const what of ["deb", "image", "npm"] as const)
+      figure(`${what} package`, statSync(packages[what]).size, "bytes");
+  });
+
+  test("gives the same bytes, wherever they are written", () => {
+    for (const file of [packages.deb, packages.image, packages.npm]) {
+      assert.equal(sha256(folder.path(`dist/packages/${basename(file)}`)), sha256(file), file);
+    }
+  });
+
+  test("the one file does what the page says of it", async () => {
+    const said = new Map<string, string>();
+    for (const line of examplesUnder("docs/install.md", "One file")) {
+      said.set(line, await typed(line, folder.path("dist")));
+    }
+    assert.equal(said.get("./deckhand --version"), "deckhand 0.0.0 (Kubernetes v1.36.4)\n");
+    assert.equal(said.get("./deckhand kubelet --version"), "Kubernetes v1.36.4\n");
+    assert.equal(said.get("./kubelet --version"), "Kubernetes v1.36.4\n");
+    assert.match(said.get("./deckhand sbom") ?? "", /"bomFormat": "CycloneDX"/);
+  });
+
+  test("the Debian package holds the executable as it was built, and needs what that is linked with", async () => {
+    await command("dpkg-deb", ["--extract", packages.deb, folder.path("extracted")]);
+    assert.equal(sha256(folder.path("extracted/usr/bin/deckhand")), sha256(program.executable));
+    const kubelet = folder.path("extracted/usr/bin/kubelet");
+    assert.equal(await command(kubelet, ["--version"]), "Kubernetes v1.36.4\n");
+    const depends = await command("dpkg-deb", ["--field", packages.deb, "Depends"]);
+    const linked = await command("ldd", [program.executable]);
+    const owners = new Map([
+      ["libatomic.so.1", "libatomic1"],
+      ["libc.so.6", "libc6"],
+      ["libdl.so.2", "libc6"],
+      ["libgcc_s.so.1", "libgcc-s1"],
+      ["libm.so.6", "libc6"],
+      ["libpthread.so.0", "libc6"],
+      ["libstdc++.so.6", "libstdc++6"],
+    ]);
+    for (const [, library = ""] of linked.matchAll(/^\s(\S+) => /gm)) {
+      const owner = owners.get(library) ?? assert.fail(`nobody said whose ${library} is`);
+      assert.ok(depends.includes(owner), `${owner} in ${depends}`);
+    }
+  });
+
+  test("the npm package, installed into an empty folder, has no dependencies and runs, by npx too", async () => {
+    folder.write("app/package.json", "{}");
+    const cwd = folder.path("app");
+    const offline = ["--offline", "--no-audit", "--no-fund", "--ignore-scripts"];
+    const [install = "", npx = "", ...more] = examplesUnder("docs/install.md", "The npm package");
+    assert.deepEqual(more, []);
+    copyFileSync(packages.npm, folder.path(`app/${basename(packages.npm)}`));
+    await typed(`${install} ${offline.join(" ")}`.replace(" deckhand-", " ./deckhand-"), cwd);
+    assert.deepEqual(
+      readdirSync(folder.path("app/node_modules")).filter((name) => !name.startsWith(".")),
+      ["deckhand"],
+    );
+    const version = "deckhand 0.0.0 (Kubernetes v1.36.4)\n";
+    assert.equal(await command(folder.path("app/node_modules/.bin/deckhand"), ["--version"], { cwd }), version);
+    assert.equal(await typed(npx, cwd), version);
+    const installed = folder.path("app/node_modules/.bin/deckhand");
+    assert.match(await command(installed, ["licences"]), /^Deckhand 0\.0\.0 is licensed under Apache-2\.0/);
+    assert.match(await command(installed, ["sbom"]), /"bomFormat": "CycloneDX"/);
+  });
+});

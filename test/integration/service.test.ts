@@ -1,0 +1,127 @@
+/** The agent as a service: what its manager hears, from whom and when. A socket of the test's stands in for systemd's. */
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { after, afterEach, before, describe, test } from "node:test";
+import { serviceManagerOf } from "../../src/wire/host/service-manager.ts";
+import { buildProgram } from "../../tools/build/program.ts";
+import { scratch } from "../../tools/scratch.ts";
+import { command } from "../cluster/command.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import { listenForNotices, type NotifyListener } from "../support/notify-listener.ts";
+
+const forever = new AbortController().signal;
+
+/** A network and a /var/log of its own; the agent is the process that was started, so its id is known. */
+const BOX = ["unshare", "--net", "--mount", "--propagation", "private", "--", "sh", "-ec"];
+const ASK_HEALTH =
+  'fetch("http://127.0.0.1:10248/healthz").then((it) => it.text()).then((it) => process.stdout.write(it))';
+const PREPARE = 'ip link set lo up; mount -t tmpfs tmpfs /var/log; exec "$@"';
+
+describe("a service manager", () => {
+  const folder = scratch();
+  let listener: NotifyListener;
+  let executable: string;
+  let agent: ChildProcess | undefined;
+  let said = "";
+
+  before(async () => {
+    ({ executable } = await buildProgram(folder.path("built")));
+    folder.write(
+      "kubelet.json",
+      JSON.stringify({
+        apiVersion: "kubelet.config.k8s.io/v1beta1",
+        kind: "KubeletConfiguration",
+        // Nobody answers there: a node without its runtime is a node all the same.
+        containerRuntimeEndpoint: `unix://${folder.path("nobody.sock")}`,
+        authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+        authorization: { mode: "AlwaysAllow" },
+        failCgroupV1: false,
+        failSwapOn: false,
+        podLogsDir: folder.path("logs"),
+      }),
+    );
+    listener = await listenForNotices(folder.root);
+  });
+
+  afterEach(async () => {
+    if (agent?.exitCode === null && agent.signalCode === null) {
+      agent.kill("SIGKILL");
+      await once(agent, "exit");
+    }
+  });
+
+  after(async () => {
+    await listener.end();
+    folder[Symbol.dispose]();
+  });
+
+  function start(environment: Readonly<Record<string, string>>): ChildProcess & { readonly pid: number } {
+    const flags = [`--config=${folder.path("kubelet.json")}`, `--root-dir=${folder.path("lib")}`];
+    const program = [executable, "kubelet", ...flags, `--cert-dir=${folder.path("pki")}`];
+    const [file = "", ...args] = [...BOX, PREPARE, "sh", ...program];
+    const child = spawn(file, args, {
+      stdio: ["ignore", "ignore", "pipe"],
+      env: { ...process.env, NOTIFY_SOCKET: listener.socket, ...environment },
+    });
+    said = "";
+    child.stderr.setEncoding("utf8").on("data", (text: string) => {
+      said += text;
+    });
+    agent = child;
+    assert.ok(child.pid !== undefined);
+    return Object.assign(child, { pid: child.pid });
+  }
+
+  const from = (pid: number) => listener.heard.filter((each) => each.pid === pid);
+  const textsFrom = (pid: number) => from(pid).map(({ text }) => text);
+
+  test("[1.18] hears what it is told as from the process itself, which is what it takes", async () => {
+    const manager = serviceManagerOf({ ...process.env, NOTIFY_SOCKET: listener.socket });
+    assert.ok(manager !== undefined);
+    for (const news of ["ready", "alive", "stopping"] as const) await manager.tell(news, forever);
+    await waitUntil("three messages", 5_000, () => Promise.resolve(listener.heard.length >= 3));
+    assert.deepEqual(textsFrom(process.pid), ["READY=1", "WATCHDOG=1", "STOPPING=1"]);
+  });
+
+  test("that cannot be reached is an error that says so; where there is none, there is nothing to tell", async () => {
+    const manager = serviceManagerOf({ ...process.env, NOTIFY_SOCKET: folder.path("nowhere") });
+    await assert.rejects(manager?.tell("ready", forever) ?? Promise.resolve(), /Failed to notify init system/);
+    assert.equal(serviceManagerOf({ NOTIFY_SOCKET: "" }), undefined);
+    assert.equal(serviceManagerOf({}), undefined);
+  });
+
+  test("[1.18] [27.1.39] hears that the agent is ready once its health answers, that it lives at half of the watchdog's time, and that it stops", async () => {
+    const { pid } = start({ WATCHDOG_USEC: "2400000" });
+    await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).includes("READY=1")));
+    assert.equal(await command("nsenter", ["-t", String(pid), "-n", process.execPath, "-e", ASK_HEALTH]), "ok");
+    const seen = from(pid).length;
+    await waitUntil("four signs of life", 20_000, () => Promise.resolve(from(pid).length >= seen + 4));
+    const lives = from(pid).filter(({ text }) => text === "WATCHDOG=1");
+    const gapsMs = lives.slice(1).map(({ atMs }, index) => atMs - (lives[index]?.atMs ?? 0));
+    // Not sooner than every 1.2 s; how much later is the machine's load.
+    assert.ok(Math.min(...gapsMs) > 1_100, gapsMs.join(", "));
+    agent?.kill("SIGTERM");
+    assert.deepEqual(await once(agent ?? assert.fail("no agent"), "exit"), [0, null], said);
+    await waitUntil("the last message", 5_000, () => Promise.resolve(textsFrom(pid).at(-1) === "STOPPING=1"));
+    assert.deepEqual(
+      textsFrom(pid).filter((text) => text !== "WATCHDOG=1"),
+      ["READY=1", "STOPPING=1"],
+    );
+  });
+
+  test("[1.18] without a watchdog hears that the agent is ready, and nothing more until it stops", async () => {
+    const { pid } = start({ WATCHDOG_USEC: "2400000", WATCHDOG_PID: "1" });
+    await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).length > 0));
+    agent?.kill("SIGTERM");
+    await once(agent ?? assert.fail("no agent"), "exit");
+    assert.deepEqual(textsFrom(pid), ["READY=1", "STOPPING=1"]);
+  });
+
+  test("[1.18] that would wait for a second or less has the agent refuse to start", async () => {
+    const { pid } = start({ WATCHDOG_USEC: "1000000" });
+    assert.deepEqual(await once(agent ?? assert.fail("no agent"), "exit"), [1, null]);
+    assert.match(said, /configure watchdog timeout too small: 1000ms/);
+    assert.deepEqual(textsFrom(pid), []);
+  });
+});

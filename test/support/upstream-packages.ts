@@ -1,0 +1,84 @@
+/** The packages of the Go kubelet and of kubeadm as upstream lays them out, with files of the test's: what a node has before Deckhand comes. */
+import { copyFile, mkdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { command } from "../cluster/command.ts";
+
+/** Upstream's unit, option by option: a plain program that is started again. */
+export const UPSTREAM_UNIT = `[Unit]
+Description=kubelet: The Kubernetes Node Agent
+Documentation=https://kubernetes.io/docs/
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStart=/usr/bin/kubelet
+Restart=always
+StartLimitInterval=0
+RestartSec=10
+
+[Install]
+WantedBy=multi-user.target
+`;
+
+/** kubeadm's drop-in, option by option: files of kubeadm's and of the user's make the command line. */
+export const KUBEADM_DROP_IN = `[Service]
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf"
+Environment="KUBELET_CONFIG_ARGS=--config=/var/lib/kubelet/config.yaml"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+`;
+
+export interface UpstreamKubelet {
+  readonly version: string;
+  readonly program: { readonly text: string } | { readonly file: string };
+  /** Older packages have it below /lib. */
+  readonly units?: "/usr/lib" | "/lib";
+}
+
+/** Answers with the file. */
+export function kubeletPackage(
+  { version, program, units = "/usr/lib" }: UpstreamKubelet,
+  folder: string,
+): Promise<string> {
+  return build({ name: "kubelet", version, depends: "" }, folder, {
+    "/usr/bin/kubelet": { mode: "755", ...program },
+    [`${units}/systemd/system/kubelet.service`]: { mode: "644", text: UPSTREAM_UNIT },
+  });
+}
+
+export function kubeadmPackage(version: string, folder: string): Promise<string> {
+  return build({ name: "kubeadm", version, depends: "Depends: kubelet (>= 1.19.0)\n" }, folder, {
+    "/usr/bin/kubeadm": { mode: "755", text: "#!/bin/sh\n" },
+    "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf": { mode: "644", text: KUBEADM_DROP_IN },
+  });
+}
+
+type Files = Readonly<
+  Record<string, { readonly mode: string } & ({ readonly text: string } | { readonly file: string })>
+>;
+
+async function build(
+  { name, version, depends }: { readonly name: string; readonly version: string; readonly depends: string },
+  folder: string,
+  files: Files,
+): Promise<string> {
+  const root = join(folder, `${name}-${version}`);
+  await rm(root, { recursive: true, force: true });
+  await mkdir(join(root, "DEBIAN"), { recursive: true });
+  await writeFile(
+    join(root, "DEBIAN/control"),
+    `Package: ${name}\nVersion: ${version}\nArchitecture: amd64\nMaintainer: test\n${depends}Description: test\n`,
+  );
+  for (const [path, source] of Object.entries(files)) {
+    const target = join(root, path);
+    await mkdir(dirname(target), { recursive: true });
+    if ("file" in source) await copyFile(source.file, target);
+    else await writeFile(target, source.text);
+    await command("chmod", [source.mode, target]);
+  }
+  const output = join(folder, `${name}_${version}.deb`);
+  await command("dpkg-deb", ["--root-owner-group", "-Znone", "--build", root, output]);
+  return output;
+}

@@ -1,0 +1,81 @@
+/** The papers of a program: every licence as one text, and the bill of materials (CycloneDX). The same contents give the same bytes. */
+import { createHash } from "node:crypto";
+import type { Contents, Piece } from "./contents.ts";
+
+/** By the names under which the program finds them (`src/app/papers.ts`). */
+export const papersOf = (contents: Contents): Readonly<Record<string, string>> => ({
+  "licences.txt": licences(contents),
+  "sbom.cdx.json": billOfMaterials(contents),
+});
+
+function licences({ version, licence, packages, runtime }: Contents): string {
+  const pieces = [...packages, ...(runtime === undefined ? [] : [runtime])];
+  const sections = [
+    section(`deckhand ${version}`, "Apache-2.0", licence),
+    ...pieces.map((piece) => section(`${piece.name} ${piece.version}`, piece.licence, piece.notices)),
+  ];
+  const list = pieces.map((piece) => `  ${piece.name} ${piece.version}: ${piece.licence}\n`).join("");
+  const head = `Deckhand ${version} is licensed under Apache-2.0. It contains:\n\n${list}
+What each of them wants to be passed on follows. Where the text of Apache-2.0 is not given again, it is the first.\n`;
+  return [head, ...sections].join("\n");
+}
+
+const LINE = "=".repeat(100);
+const section = (title: string, licence: string, body: string) =>
+  `${LINE}\n${title} (${licence})\n${LINE}\n\n${body.trim()}\n`;
+
+function billOfMaterials({ version, packages, runtime }: Contents): string {
+  const components = [
+    ...packages.map((piece) => component("library", npmUrl(piece), piece)),
+    ...(runtime === undefined
+      ? []
+      : [
+          {
+            ...component("platform", `pkg:generic/node@${runtime.version}`, runtime),
+            components: Object.entries(runtime.parts).map(([name, of]) => ({
+              type: "library",
+              "bom-ref": `node/${name}`,
+              name,
+              version: of,
+            })),
+          },
+        ]),
+  ];
+  const ref = `pkg:npm/deckhand@${version}`;
+  const own = {
+    type: "application",
+    "bom-ref": ref,
+    name: "deckhand",
+    version,
+    purl: ref,
+    licenses: [{ license: { id: "Apache-2.0" } }],
+  };
+  const body = {
+    version: 1,
+    metadata: { component: own },
+    components,
+    dependencies: [{ ref, dependsOn: components.map((each) => each["bom-ref"]) }],
+  };
+  const head = { bomFormat: "CycloneDX", specVersion: "1.6", serialNumber: `urn:uuid:${uuidOf(JSON.stringify(body))}` };
+  return `${JSON.stringify({ ...head, ...body }, undefined, 2)}\n`;
+}
+
+const npmUrl = ({ name, version }: Piece) => `pkg:npm/${name.replace(/^@/, "%40")}@${version}`;
+
+const component = (type: "library" | "platform", purl: string, { name, version, licence, hash }: Piece) => ({
+  type,
+  "bom-ref": purl,
+  name,
+  version,
+  purl,
+  licenses: [/ (AND|OR|WITH) /.test(licence) ? { expression: licence } : { license: { id: licence } }],
+  hashes: [{ alg: hash.algorithm, content: hash.hex }],
+});
+
+/** A UUID that says the same of the same text (RFC 9562, version 8). */
+function uuidOf(text: string): string {
+  const bytes = createHash("sha256").update(text).digest().subarray(0, 16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x80;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes.toString("hex").replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
+}

@@ -1,0 +1,78 @@
+/**
+ * The Debian package. It takes the kubelet's place by diversions: another package's kubelet and unit stay installed under other names, can be
+ * upgraded meanwhile, and are back when ours is removed; with Conflicts and Replaces they would be gone. kubeadm's drop-in, which names
+ * /usr/bin/kubelet, finds ours there. The same program gives the same bytes.
+ */
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { inRepository } from "../repository.ts";
+
+/** What Debian calls the machines that Node calls so. */
+export const DEBIAN_NAMES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
+
+export interface DebSource {
+  readonly executable: string;
+  readonly papers: Readonly<Record<string, string>>;
+  readonly version: string;
+  /** Of Kubernetes, without its "v". */
+  readonly kubernetes: string;
+  /** Debian's name. */
+  readonly architecture: string;
+  /** In seconds: of every file in it. */
+  readonly epoch: number;
+}
+
+const control = ({ version, kubernetes, architecture }: DebSource) => `Package: deckhand
+Version: ${version}
+Architecture: ${architecture}
+Maintainer: The Deckhand authors <deckhand@deckhand.invalid>
+Section: admin
+Priority: optional
+Provides: kubelet (= ${kubernetes})
+Depends: libatomic1, libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), mount, util-linux
+Recommends: conntrack, iptables
+Suggests: kubernetes-cni, uidmap
+Description: Kubernetes node agent, a drop-in for the Go kubelet
+ Deckhand takes the place of the kubelet: the same flags, configuration, ports
+ and files. An installed kubelet package stays installed, and is the node's
+ agent again when this one is removed. Containers run on meanwhile.
+`;
+
+/** Answers with the file. */
+export function buildDeb(source: DebSource, folder: string): string {
+  const { executable, papers, version, architecture, epoch } = source;
+  const root = join(folder, ".deb");
+  rmSync(root, { recursive: true, force: true });
+  const place = (path: string, mode: number, from: { readonly file: string } | { readonly text: string }) => {
+    const target = join(root, path);
+    mkdirSync(dirname(target), { recursive: true, mode: 0o755 });
+    if ("file" in from) copyFileSync(from.file, target);
+    else writeFileSync(target, from.text);
+    execFileSync("chmod", [mode.toString(8), target]);
+  };
+  try {
+    place("DEBIAN/control", 0o644, { text: control(source) });
+    for (const script of ["preinst", "postinst", "prerm", "postrm"]) {
+      place(`DEBIAN/${script}`, 0o755, { file: inRepository(`tools/package/debian/${script}`) });
+    }
+    place("usr/bin/deckhand", 0o755, { file: executable });
+    symlinkSync("deckhand", join(root, "usr/bin/kubelet"));
+    place("usr/lib/systemd/system/kubelet.service", 0o644, { file: inRepository("tools/package/kubelet.service") });
+    place("usr/share/doc/deckhand/copyright", 0o644, { text: papers["licences.txt"] ?? "" });
+    place("usr/share/doc/deckhand/sbom.cdx.json", 0o644, { text: papers["sbom.cdx.json"] ?? "" });
+    for (const path of ["", ...(readdirSync(root, { recursive: true }) as string[])]) {
+      const target = join(root, path);
+      if (path !== "usr/bin/kubelet") utimesSync(target, epoch, epoch);
+    }
+    const output = join(folder, `deckhand_${version}_${architecture}.deb`);
+    const build = ["--root-owner-group", "-Zzstd", "-z9", "--build", root, output];
+    execFileSync("dpkg-deb", build, {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
+    });
+    return output;
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}

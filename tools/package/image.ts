@@ -1,0 +1,118 @@
+/**
+ * The container image, as an OCI archive: the executable, the programs of this machine's Debian that it calls (mount, flock, ...), and the libraries that all of
+ * them are linked with, each at its own place and with its package's terms. Nothing else: no shell to speak of beyond dash, no package manager. The same program
+ * on the same Debian gives the same bytes.
+ */
+import { execFileSync } from "node:child_process";
+import { readFileSync, realpathSync, writeFileSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { buildImage, gzipLayer, type Layer, type LayerEntry, ociArchive, plainLayer } from "../oci.ts";
+
+/** What the agent calls: volumes are mounted, its folder is locked, users of pods are looked up. */
+const CALLED = ["/bin/cat", "/bin/mount", "/bin/sh", "/bin/umount", "/usr/bin/flock"];
+const PATH = "PATH=/usr/sbin:/usr/bin:/sbin:/bin";
+
+export interface ImageParts {
+  readonly executable: string;
+  readonly papers: Readonly<Record<string, string>>;
+  readonly version: string;
+  /** Debian's name, which is also the image's. */
+  readonly architecture: string;
+}
+
+export const imageName = (version: string): string => `docker.io/deckhand/deckhand:${version}`;
+
+/** Answers with the file. */
+export function buildImageArchive({ executable, papers, version, architecture }: ImageParts, folder: string): string {
+  const called = CALLED.map((path) => fileEntry(path, 0o755));
+  const libraries = [...new Set([executable, ...CALLED].flatMap(librariesOf))].toSorted();
+  const system = [...called, ...libraries.map((path) => fileEntry(path, 0o755))];
+  const terms = packagesOf([...CALLED, ...libraries]).map((name) =>
+    fileEntry(`/usr/share/doc/${name}/copyright`, 0o644),
+  );
+  const papersEntries = Object.entries(papers).map(
+    ([name, text]): LayerEntry => ({
+      kind: "file",
+      path: `usr/share/doc/deckhand/${name}`,
+      mode: 0o644,
+      content: new TextEncoder().encode(text),
+    }),
+  );
+  const program: LayerEntry[] = [
+    { kind: "file", path: "usr/bin/deckhand", mode: 0o755, content: readFileSync(executable) },
+    { kind: "symlink", path: "usr/bin/kubelet", target: "deckhand" },
+  ];
+  // The system changes seldom: a layer of its own is fetched once for many versions.
+  const layers = [
+    [...system, ...terms],
+    [...program, ...papersEntries],
+  ].map((entries) => packed([...foldersOf(entries), ...entries]));
+  const image = buildImage({
+    names: [imageName(version)],
+    layers,
+    architecture,
+    config: {
+      Entrypoint: ["/usr/bin/deckhand"],
+      Cmd: ["kubelet"],
+      Env: [PATH],
+      Labels: { "org.opencontainers.image.version": version, "org.opencontainers.image.licenses": "Apache-2.0" },
+    },
+  });
+  const output = join(folder, `deckhand-${version}-${architecture}.oci.tar`);
+  writeFileSync(output, ociArchive(image));
+  return output;
+}
+
+function packed(entries: readonly LayerEntry[]): Layer {
+  const { diffId, blob } = plainLayer(entries);
+  return gzipLayer(gzipSync(blob.content), diffId);
+}
+
+const fileEntry = (path: string, mode: number): LayerEntry => ({
+  kind: "file",
+  path: path.slice(1),
+  mode,
+  content: readFileSync(path),
+});
+
+/** As the loader finds them here, the loader itself among them. */
+function librariesOf(program: string): readonly string[] {
+  const said = execFileSync("ldd", [program], { encoding: "utf8" });
+  return [...said.matchAll(/(?:=> |^\s)(?<path>\/\S+) \(0x/gm)].map(({ groups }) => groups?.["path"] ?? "");
+}
+
+/** Debian's packages that the files are of. A file may be known by the name it has behind the link /lib or /bin, or by the other. */
+function packagesOf(paths: readonly string[]): readonly string[] {
+  const names = paths.map((path) => {
+    const real = realpathSync(path);
+    const spellings = new Set([path, real, real.replace(/^\/usr/, ""), join(dirname(path), basename(real))]);
+    for (const spelling of spellings) {
+      const name = ownerOf(spelling);
+      if (name !== undefined) return name;
+    }
+    throw new Error(`no package of Debian's has ${path}: under which terms it may be passed on is not known`);
+  });
+  return [...new Set(names)].toSorted();
+}
+
+function ownerOf(path: string): string | undefined {
+  try {
+    const said = execFileSync("dpkg-query", ["--search", path], {
+      encoding: "utf8",
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    return /^(?<name>[a-z0-9.+-]+)(?::\w+)?: /m.exec(said)?.groups?.["name"];
+  } catch {
+    return undefined; // Not known by this name; there are others.
+  }
+}
+
+/** Each once, those above first. */
+function foldersOf(entries: readonly LayerEntry[]): readonly LayerEntry[] {
+  const folders = new Set<string>();
+  for (const { path } of entries) {
+    for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) folders.add(folder);
+  }
+  return [...folders].toSorted().map((path) => ({ kind: "folder", path, mode: 0o755 }));
+}
