@@ -23,6 +23,8 @@ const PACKAGES = [
   "iptables",
   "iputils-ping",
   "kmod",
+  // What Node is linked with.
+  "libatomic1",
   "libpam-systemd",
   "libseccomp2",
   "mount",

@@ -1,0 +1,116 @@
+/** The agent as a service of systemd itself, installed as a package over the Go kubelet's, with kubeadm's drop-in: ready, watched, restarted, given back. */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { buildProgram } from "../../tools/build/program.ts";
+import { buildDebFor } from "../../tools/package/packages.ts";
+import { scratch } from "../../tools/scratch.ts";
+import { buildParts } from "../cluster/parts.ts";
+import { figure } from "../figures.ts";
+import { kubeadmPackage, kubeletPackage } from "../support/upstream-packages.ts";
+import type { Guest } from "./guest.ts";
+import { resumeGuest } from "./guests.ts";
+
+const CONFIGURATION = {
+  apiVersion: "kubelet.config.k8s.io/v1beta1",
+  kind: "KubeletConfiguration",
+  authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
+  authorization: { mode: "AlwaysAllow" },
+  containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
+};
+/** Nobody answers there. */
+const KUBECONFIG = {
+  apiVersion: "v1",
+  kind: "Config",
+  "current-context": "c",
+  contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+  users: [{ name: "u", user: { token: "t" } }],
+  clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
+};
+/** For a test that waits for it. */
+const SHORT_WATCHDOG = "[Service]\nWatchdogSec=20\nRestartSec=1\n";
+const SLOW_MS = 10 * 60_000;
+
+describe("the service in a guest", () => {
+  const folder = scratch();
+  let guest: Guest;
+
+  before(async () => {
+    const program = await buildProgram(folder.path("built"));
+    const kubelet = { version: "1.36.4-1.1", program: { file: (await buildParts()).path("kubelet") } };
+    guest = await resumeGuest();
+    await guest.put({
+      "/root/deckhand.deb": { from: buildDebFor(process.arch, program, folder.root) },
+      "/root/kubelet.deb": { from: await kubeletPackage(kubelet, folder.root) },
+      "/root/kubeadm.deb": { from: await kubeadmPackage("1.36.4-1.1", folder.root) },
+      "/root/short.conf": { content: SHORT_WATCHDOG },
+      "/var/lib/kubelet/config.yaml": { content: JSON.stringify(CONFIGURATION) },
+      "/var/lib/kubelet/kubeadm-flags.env": { content: 'KUBELET_KUBEADM_ARGS="--hostname-override=guest"\n' },
+      "/etc/kubernetes/kubelet.conf": { content: JSON.stringify(KUBECONFIG) },
+    });
+    await guest.must("dpkg --install /root/kubelet.deb /root/kubeadm.deb && systemctl daemon-reload");
+    await guest.must("systemctl enable --now kubelet.service");
+  });
+
+  after(async () => {
+    await guest.close();
+    folder[Symbol.dispose]();
+  });
+
+  const show = async (...properties: readonly string[]) =>
+    (await guest.must(`systemctl show kubelet.service --value ${properties.map((name) => `-p ${name}`).join(" ")}`))
+      .trim()
+      .split("\n")
+      .filter((line) => line !== "");
+  const mainProgram = () => guest.must('readlink "/proc/$(systemctl show -p MainPID --value kubelet.service)/exe"');
+  const restarted = (times: number) =>
+    guest.must(
+      `until [ "$(systemctl show -p NRestarts --value kubelet.service)" -ge ${times} ] && systemctl is-active -q kubelet.service; do sleep 1; done`,
+      { limitMs: SLOW_MS },
+    );
+
+  test("[1.18] [27.1.39] the package's unit has systemd wait until the agent is ready, with kubeadm's drop-in as it is", async () => {
+    assert.equal(await mainProgram(), "/usr/bin/kubelet\n");
+    const startedMs = performance.now();
+    await guest.must("dpkg --install /root/deckhand.deb", { limitMs: SLOW_MS });
+    figure("installation until ready", Math.round(performance.now() - startedMs), "ms");
+    assert.deepEqual(await show("Type", "ActiveState", "SubState", "NRestarts"), ["notify", "0", "active", "running"]);
+    assert.equal(await mainProgram(), "/usr/bin/deckhand\n");
+    const line = await guest.must(
+      "tr '\\0' ' ' <\"/proc/$(systemctl show -p MainPID --value kubelet.service)/cmdline\"",
+    );
+    assert.match(
+      line,
+      /^\/usr\/bin\/kubelet --bootstrap-kubeconfig=\S+ --kubeconfig=\S+ --config=\S+ --hostname-override=guest $/,
+    );
+    assert.equal(await guest.must("curl -sS http://127.0.0.1:10248/healthz"), "ok");
+  });
+
+  test("[1.18] the watchdog is fed while the agent lives, and one that stands still is ended and started again", async () => {
+    await guest.must(
+      "install -D /root/short.conf /etc/systemd/system/kubelet.service.d/20-short.conf && systemctl daemon-reload",
+    );
+    await guest.must("systemctl restart kubelet.service", { limitMs: SLOW_MS });
+    await guest.must("sleep 60");
+    assert.deepEqual(await show("NRestarts", "ActiveState"), ["0", "active"]);
+    await guest.must('kill -STOP "$(systemctl show -p MainPID --value kubelet.service)"');
+    await restarted(1);
+    assert.match(await guest.must("journalctl -u kubelet.service --no-pager"), /Watchdog timeout/);
+    assert.equal(await mainProgram(), "/usr/bin/deckhand\n");
+  });
+
+  test("one that is killed is started again, and one that is stopped says so and ends well", async () => {
+    await guest.must("systemctl kill --signal=KILL kubelet.service");
+    await restarted(2);
+    await guest.must("systemctl stop kubelet.service", { limitMs: SLOW_MS });
+    assert.deepEqual(await show("Result", "ActiveState"), ["success", "inactive"]);
+    await guest.must("systemctl start kubelet.service", { limitMs: SLOW_MS });
+  });
+
+  test("removed, the Go kubelet is the service again, by upstream's unit", async () => {
+    await guest.must("rm /etc/systemd/system/kubelet.service.d/20-short.conf");
+    await guest.must("dpkg --remove deckhand", { limitMs: SLOW_MS });
+    assert.equal(await mainProgram(), "/usr/bin/kubelet\n");
+    assert.deepEqual(await show("Type", "ActiveState", "UnitFileState"), ["simple", "active", "enabled"]);
+    assert.equal((await guest.run("deckhand --version")).code, 127);
+  });
+});
