@@ -18,11 +18,14 @@ import type { FakeApiServer } from "./fake-api-server/fake-api-server.ts";
 import { FakeCgroups } from "./fake-cgroups.ts";
 import { FakeFiles } from "./fake-files.ts";
 import type { FakeHttp } from "./fake-http.ts";
+import { FakeKernelMessages } from "./fake-kernel-messages.ts";
+import { FakeKernelSettings } from "./fake-kernel-settings.ts";
 import { FakeKeys } from "./fake-keys.ts";
 import { FakeLogFiles } from "./fake-log-files.ts";
 import { FakeMachine } from "./fake-machine.ts";
 import { FakeMounts } from "./fake-mounts.ts";
 import { FakeOwnProcess } from "./fake-own-process.ts";
+import { FakePacketChains } from "./fake-packet-chains.ts";
 import { FakeProber, type FakeServer } from "./fake-prober.ts";
 import { type Health, HOOK_PATHS, isWell } from "./fake-runtime/behaviour.ts";
 import { FakeRuntime } from "./fake-runtime/fake-runtime.ts";
@@ -137,6 +140,12 @@ export class SimNode {
   readonly stats: FakeStats;
   /** The containers answer at their pods' addresses, on every port. */
   readonly prober: FakeProber;
+  /** What the agent sees to for its machine. Nothing fails there by chance: a kernel answers. */
+  readonly host = {
+    settings: new FakeKernelSettings(),
+    messages: new FakeKernelMessages(),
+    chains: new FakePacketChains(),
+  };
   readonly #around: NodeSurroundings;
   #lives = 0;
   #startedMonotonicMs = 0;
@@ -217,6 +226,8 @@ export class SimNode {
     this.#say("the machine restarts");
     this.files.crash(this.#around.random.split(`${this.name}/power/${this.#lives}`));
     this.runtime.reboot();
+    this.host.messages.restart();
+    this.host.chains.flush();
     this.machine.machine = {
       ...this.machine.machine,
       bootId: this.#around.random.split(`${this.name}/boot/${this.#lives}`).uuid(),
@@ -280,6 +291,7 @@ export class SimNode {
       process: new FakeOwnProcess(life.clock),
       tracer: noTracer,
       keys: new FakeKeys(random.split(`${this.name}/keys/${life.number}`)),
+      host: this.host,
       logOf: (module) => logOf(this.name, module),
     };
   }

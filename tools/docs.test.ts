@@ -73,7 +73,7 @@ function problemOfNpm([verb = "", ...rest]: readonly string[]): string | undefin
 /** Those about a running node are typed on one by the test that is named here. */
 function problemOfDeckhand([command = "", verb = ""]: readonly string[]): string | undefined {
   const isTyped =
-    ["orphans", "explain"].includes(command) &&
+    ["orphans", "explain", "doctor"].includes(command) &&
     read(`test/integration/${command}.test.ts`).includes(`"deckhand ${command} "`);
   return isTyped ? undefined : `no test types "deckhand ${command} ${verb}"`;
 }
@@ -145,6 +145,7 @@ describe("the check of an example", () => {
     ["node tools/nothing.ts", "tools/nothing.ts does not exist"],
     ["deckhand orphans list", undefined],
     ["deckhand explain pod default/web", undefined],
+    ["deckhand doctor -o json", undefined],
     ["deckhand nothing at all", 'no test types "deckhand nothing at"'],
     ["curl example.com", `no check is known for "curl"`],
   ] as const) {

@@ -5,6 +5,7 @@ import { describe, test } from "node:test";
 import { livenessExample, wrongTagExample } from "../sim/explain-world.ts";
 import { hourAsMarkdown } from "../sim/measure-api-cost.ts";
 import { sequencesAsMarkdown } from "../sim/sequences.ts";
+import { findingsAsMarkdown } from "../src/domain/doctor/show.ts";
 import { inRepository, repositoryRoot } from "./repository.ts";
 
 const ENGLISH = "docs/from-the-go-kubelet.md";
@@ -120,4 +121,8 @@ test("docs/explain.md shows what is printed today", async () => {
   ] as const) {
     assert.equal(block("docs/explain.md", name, wanted), wanted, AGAIN);
   }
+});
+
+test("docs/doctor.md lists every finding as the code has it", () => {
+  assert.equal(block("docs/doctor.md", "findings", findingsAsMarkdown()), findingsAsMarkdown(), AGAIN);
 });

@@ -11,9 +11,12 @@ import { hostTree } from "../wire/cgroupfs/tree.ts";
 import { connectCri } from "../wire/cri/client.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";
+import { createKernelSettings } from "../wire/host/kernel-settings.ts";
 import { hostKeys } from "../wire/host/keys.ts";
 import { hostLogFiles } from "../wire/host/log-files.ts";
 import { hostRandom } from "../wire/host/random.ts";
+import { createPacketChains } from "../wire/iptables/packet-chains.ts";
+import { createKernelMessages } from "../wire/kmsg/kernel-messages.ts";
 import { createMounts } from "../wire/mounts/mounts.ts";
 import { openTracing } from "../wire/otlp/open-tracing.ts";
 import { createProber } from "../wire/probes/prober.ts";
@@ -67,6 +70,11 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): 
       images: cri.images,
       cgroups: (driver) => cgroupsOf(options, driver, systemd),
       keys: hostKeys,
+      host: {
+        settings: createKernelSettings(),
+        messages: createKernelMessages({ clock: hostClock }),
+        chains: createPacketChains(),
+      },
       process: createOwnProcess(),
       tracer: tracing?.tracer ?? noTracer,
       logOf: (module) => processLog.of(module),

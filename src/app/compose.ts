@@ -61,6 +61,7 @@ import type { Runtime } from "../ports/runtime.ts";
 import type { Stats } from "../ports/stats.ts";
 import type { Tracer } from "../ports/tracer.ts";
 import { admission } from "./compose-admission.ts";
+import { type HostPorts, hostLoops, prepareHost } from "./compose-host.ts";
 import { type ClientCredentials, clientCertificateLoops } from "./compose-identity.ts";
 import { countedPorts, metricsLoops, readCells, readConstants } from "./compose-metrics.ts";
 import { nodeLoops } from "./compose-node.ts";
@@ -96,6 +97,7 @@ export interface KubeletPorts {
   readonly tracer: Tracer;
   readonly api: ApiPorts | undefined;
   readonly keys: Keys;
+  readonly host: HostPorts;
   readonly logOf: (module: string) => Log;
 }
 
@@ -208,6 +210,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
     turns,
     async run(shutdown) {
       const { clock, files, logOf } = ports;
+      const duties = await prepareHost(ports, options);
       const recorder = ports.api === undefined ? undefined : eventRecorder(ports, options, ports.api.events);
       const journal = createJournal({
         files,
@@ -266,6 +269,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
         ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
         ...clientCertificateLoops(wiring),
         ...nodeLoops(wiring),
+        ...hostLoops(wiring, duties),
         ...metricsLoops(wiring),
         ...podLoops(wiring, { journal, facts, looks: observer, asides: narrator }),
         (signal) => watchTroubles({ ...cells, clock, narrator }, signal),

@@ -7,7 +7,7 @@ import type { Log } from "../ports/log.ts";
 import { logCheck, pingCheck, runHealthz, silenceMsMax, syncLoopCheck } from "../server/healthz.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { setOwnOomScore } from "../wire/host/oom-score.ts";
-import { type ProcessLock, takeProcessLock } from "../wire/host/process-lock.ts";
+import { lockWanted, type ProcessLock, takeHandoverLock, takeProcessLock } from "../wire/host/process-lock.ts";
 import { hostRandom } from "../wire/host/random.ts";
 import { serviceManagerOf } from "../wire/host/service-manager.ts";
 import { makeAdapters } from "./adapters.ts";
@@ -41,10 +41,12 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   guardAgainstOom(options.cgroups.oomScoreAdj, log);
   const adapters = makeAdapters(options, processLog);
   let clients: ApiClients | undefined;
-  let lock: ProcessLock | undefined;
+  const locks: ProcessLock[] = [];
   try {
     const watchdog = watchdogOf(process.env, process.pid);
     if (watchdog.kind === "wrong") throw new Error(`failed to run Kubelet: ${watchdog.fault}`);
+    const handover = await takeHandover(options, log, stop);
+    if (handover !== undefined) locks.push(handover);
     const fault = accessFault(options.server, options.api.kind === "cluster");
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
     const swap = swapFault((await adapters.ports.machine.facts()).swapBytes, options.cgroups);
@@ -52,7 +54,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     clients = await connectApi(options, adapters.ports, processLog.of("identity"), stop.signal);
     const given: KubeletPorts = { ...adapters.ports, api: clients?.ports };
     await setUp(options, given, stop.signal);
-    lock = await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal);
+    locks.push(await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal));
     const kubelet = compose(given, options);
     const { ports } = kubelet;
     // What statistics take of the runtime is not counted, as in the Go kubelet.
@@ -105,10 +107,41 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     stop.abort(error);
     return 1;
   } finally {
-    lock?.release();
+    for (const lock of locks) lock.release();
     await Promise.all([adapters.close(), clients?.close()]);
   }
 };
+
+/** Before anything else: until then another agent may be at work. Where it is to, this one ends as soon as another waits for the lock. */
+async function takeHandover(
+  { handoverLock }: CompiledOptions,
+  log: Log,
+  stop: AbortController,
+): Promise<ProcessLock | undefined> {
+  if (handoverLock === undefined) return undefined;
+  const { path, endsWhenWanted } = handoverLock;
+  log.info(0, "Acquiring file lock", { path });
+  let lock: ProcessLock;
+  try {
+    lock = await takeHandoverLock(path, stop.signal);
+  } catch (error) {
+    throw new Error(`failed to run Kubelet: unable to acquire file lock on "${path}": ${errorText(error)}`, {
+      cause: error,
+    });
+  }
+  if (!endsWhenWanted) return lock;
+  log.info(0, "Watching for others that want the lock", { path });
+  lockWanted(path, hostClock, stop.signal).then(
+    (why) => {
+      log.info(0, "Another agent is to take over; pods stay as they are", { path, why });
+      stop.abort(new Error(`the lock ${path} is ${why}`));
+    },
+    (error: unknown) => {
+      if (!stop.signal.aborted) log.error("Cannot look whether the lock is wanted", error, { path });
+    },
+  );
+  return lock;
+}
 
 /** A kernel short of memory takes pods before the agent that could end them in order. Without the right to ask for it, it runs all the same. */
 function guardAgainstOom(score: number, log: Log): void {

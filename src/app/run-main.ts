@@ -23,9 +23,12 @@ export function runMain(): Promise<number> {
     },
     // The agent is most of the program: who only asks does not wait for it.
     async (...args) => (await import("./run-kubelet.ts")).runKubelet(...args),
-    async (options) => (await import("./open-orphans.ts")).openOrphans(options),
-    { files: createHostFiles({ clock: hostClock }), machine: createMachine() },
-    readPaper,
+    {
+      openOrphans: async (options) => (await import("./open-orphans.ts")).openOrphans(options),
+      openDoctor: async (options) => (await import("./open-doctor.ts")).openDoctor(options),
+      explainPorts: { files: createHostFiles({ clock: hostClock }), machine: createMachine() },
+      readPaper,
+    },
   );
 }
 

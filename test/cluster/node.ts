@@ -9,6 +9,7 @@ import { command } from "./command.ts";
 import type { Program } from "./control-plane.ts";
 import { MIRRORED, PAUSE_IMAGE } from "./images.ts";
 import { type ClusterLayout, type NodeLayout, POD_RANGE, SERVICE_DNS } from "./layout.ts";
+import { behindOwnKernel, makeKernelSettings } from "./own-kernel.ts";
 import type { Parts } from "./parts.ts";
 
 export const AGENTS = ["none", "go", "deckhand"] as const;
@@ -34,6 +35,7 @@ export function anchor(name: string, hostname: string, box?: NodeLayout): Progra
 
 export async function makeNodeFolders(node: NodeLayout): Promise<void> {
   for (const folder of ["lib", "log", "log/pods", "cni"]) await mkdir(join(node.folder, folder), { recursive: true });
+  await makeKernelSettings(node.folder);
 }
 
 export async function containerd(layout: ClusterLayout, node: NodeLayout, parts: Parts): Promise<Program> {
@@ -178,7 +180,7 @@ export async function nodeAgent(
   const port = { go: 10250, deckhand: 10248 }[agent];
   return {
     name: `kubelet@${node.name}`,
-    command: [...program, ...flags],
+    command: behindOwnKernel(node.folder, [...program, ...flags]),
     env: deckhand === undefined && given === undefined ? compiledCode() : {},
     ready: { kind: "listens", port },
   };

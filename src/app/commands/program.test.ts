@@ -24,11 +24,16 @@ async function run(name: string, ...args: readonly string[]) {
     started.push(options);
     return Promise.resolve(7);
   };
-  const nobody = () => assert.fail("nobody asked for orphans");
+  const nobody = () => assert.fail("nobody asked for it");
   const explainPorts = { files: createHostFiles({ clock: io.clock }), machine: createMachine() };
   const paper = (name: string) =>
     name === "sbom" ? Promise.resolve("the bill") : Promise.reject(new Error(`no ${name}`));
-  const exitCode = await runProgram({ name, args }, io, start, nobody, explainPorts, paper);
+  const exitCode = await runProgram({ name, args }, io, start, {
+    openOrphans: nobody,
+    openDoctor: nobody,
+    explainPorts,
+    readPaper: paper,
+  });
   return { exitCode, ...said, started };
 }
 

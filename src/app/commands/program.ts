@@ -3,6 +3,7 @@ import { Command, CommanderError } from "commander";
 import { errorText } from "../../base/error-text.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { configCheckCommand } from "./config-check.ts";
+import { doctorCommand, type OpenDoctor } from "./doctor.ts";
 import { type ExplainPorts, explainPodCommand } from "./explain.ts";
 import type { CommandIo, Paper, ReadPaper, StartKubelet } from "./io.ts";
 import { kubeletCommand } from "./kubelet.ts";
@@ -14,6 +15,14 @@ export interface Invocation {
   readonly args: readonly string[];
 }
 
+/** What the subcommands look through, opened by those that are called. */
+export interface CommandParts {
+  readonly openOrphans: OpenOrphans;
+  readonly openDoctor: OpenDoctor;
+  readonly explainPorts: ExplainPorts;
+  readonly readPaper: ReadPaper;
+}
+
 const VERSION = `deckhand ${DECKHAND_VERSION} (Kubernetes ${KUBERNETES_VERSION})`;
 
 /** The exit code. */
@@ -21,9 +30,7 @@ export async function runProgram(
   { name, args }: Invocation,
   io: CommandIo,
   start: StartKubelet,
-  openOrphans: OpenOrphans,
-  explainPorts: ExplainPorts,
-  readPaper: ReadPaper,
+  { openOrphans, openDoctor, explainPorts, readPaper }: CommandParts,
 ): Promise<number> {
   if (name === "kubelet") return kubeletCommand(args, io, start);
   let exitCode = 0;
@@ -68,6 +75,12 @@ export async function runProgram(
     "say why a pod is in the state it is in, and how it came there; takes <namespace>/<name>, works without the agent",
   ).action(async (args: readonly string[]) => {
     exitCode = await explainPodCommand(args, io, explainPorts);
+  });
+  passThrough(
+    program.command("doctor"),
+    "say what on this host would stop or hurt a node, and what to do about it; takes the kubelet's flags",
+  ).action(async (args: readonly string[]) => {
+    exitCode = await doctorCommand(args, io, openDoctor);
   });
   const papers = [
     ["licences", "print the licences of everything that is inside"],

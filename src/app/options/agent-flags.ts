@@ -26,7 +26,6 @@ const REMOVED = "will be removed in 1.25 or later.";
 const cadvisor = (type: AgentFlagType, initial: string) =>
   flag(type, initial, accepted("there is no cAdvisor here"), CADVISOR);
 const plugins = warned("credential provider plugins");
-const lock = warned("the lock file");
 const deadContainers = warned("other limits of dead containers; each container keeps its last one");
 
 export const AGENT_FLAGS = {
@@ -36,7 +35,7 @@ export const AGENT_FLAGS = {
   "cloud-provider": flag("string", "", supported),
   config: flag("string", "", supported),
   "config-dir": flag("string", "", supported),
-  "exit-on-lock-contention": flag("bool", "false", lock),
+  "exit-on-lock-contention": flag("bool", "false", supported),
   "experimental-allocatable-ignore-eviction": flag("bool", "false", supported, REMOVED),
   "experimental-mounter-path": flag(
     "string",
@@ -48,7 +47,7 @@ export const AGENT_FLAGS = {
   "image-credential-provider-bin-dir": flag("string", "", plugins),
   "image-credential-provider-config": flag("string", "", plugins),
   kubeconfig: flag("string", "", supported),
-  "lock-file": flag("string", "", lock),
+  "lock-file": flag("string", "", supported),
   "maximum-dead-containers": flag("int32", "-1", deadContainers, EVICTION),
   "maximum-dead-containers-per-container": flag("int32", "1", deadContainers, EVICTION),
   "minimum-container-ttl-duration": flag("duration", "0s", deadContainers, EVICTION),

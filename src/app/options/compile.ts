@@ -82,6 +82,10 @@ export function compile(from: Compilable): Omit<CompiledOptions, "warnings" | "f
     logging: loggingOf(config),
     tracing: tracingOf(config),
     server: serverOf(config, gates),
+    handoverLock:
+      agent.text("lock-file") === ""
+        ? undefined
+        : { path: resolve(agent.text("lock-file")), endsWhenWanted: agent.value("exit-on-lock-contention", false) },
     gates,
     configuration: config,
   };

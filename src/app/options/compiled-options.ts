@@ -30,6 +30,8 @@ export interface CompiledOptions {
   readonly logging: LogSettings;
   readonly server: ServerSettings;
   readonly tracing: TracingSettings;
+  /** Undefined: none is taken. */
+  readonly handoverLock: { readonly path: string; readonly endsWhenWanted: boolean } | undefined;
   readonly gates: FeatureGates;
   /** Everything, as `/configz` shows it. */
   readonly configuration: Configuration;

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { hostClock } from "./clock.ts";
-import { takeProcessLock } from "./process-lock.ts";
+import { isWaitedFor, lockWanted, takeHandoverLock, takeProcessLock } from "./process-lock.ts";
 
 let folder: string;
 before(async () => {
@@ -37,4 +38,78 @@ test("a killed holder lets go of it", async () => {
   await new Promise((resolve) => child.stdout.once("data", resolve));
   child.kill("SIGKILL");
   (await takeProcessLock(file, hostClock, never)).release();
+});
+
+/** Another process that wants the lock, and holds it for good once it has it. */
+async function contender(file: string): Promise<ChildProcess & { readonly held: Promise<unknown> }> {
+  const child = spawn("flock", [file, "sh", "-c", "echo held; exec cat"], { stdio: ["pipe", "pipe", "inherit"] });
+  await once(child, "spawn");
+  return Object.assign(child, { held: once(child.stdout, "data") });
+}
+
+test("[1.17] the handover lock is waited for, is for root alone, and is the kernel's flock", async () => {
+  const file = join(folder, "c");
+  const first = await takeHandoverLock(file, never);
+  assert.equal((await stat(file)).mode & 0o777, 0o600);
+  let isHeld = false;
+  const second = takeHandoverLock(file, never).then((lock) => {
+    isHeld = true;
+    return lock;
+  });
+  const other = await contender(file);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  assert.deepEqual([isHeld, other.exitCode], [false, null]);
+  first.release();
+  // Whichever the kernel takes first lets go of it for the other.
+  const letGo = async () => {
+    await other.held;
+    other.stdin?.end();
+  };
+  const [lock] = await Promise.all([second.then((held) => (held.release(), held)), letGo()]);
+  assert.ok(lock !== undefined && isHeld);
+});
+
+test("[1.17] one that waits can be told to give up, and leaves nobody waiting", async () => {
+  const file = join(folder, "d");
+  const first = await takeHandoverLock(file, never);
+  const impatient = new AbortController();
+  const second = takeHandoverLock(file, impatient.signal);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  impatient.abort(new Error("enough"));
+  await assert.rejects(second, { message: "enough" });
+  first.release();
+  (await takeHandoverLock(file, never)).release();
+});
+
+test("[1.17] who holds it hears of another that wants it, or of the file that is gone, and of nothing else", async () => {
+  const file = join(folder, "e");
+  const fast = { ...hostClock, after: (ms: number, fire: () => void) => hostClock.after(ms / 20, fire) };
+  const lock = await takeHandoverLock(file, never);
+  const quiet = new AbortController();
+  const nobody = lockWanted(file, fast, quiet.signal);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  quiet.abort(new Error("nobody came"));
+  await assert.rejects(nobody, { message: "nobody came" });
+
+  const other = await contender(file);
+  assert.equal(await lockWanted(file, fast, never), "wanted");
+  lock.release();
+  await other.held;
+  other.stdin?.end();
+  await once(other, "exit");
+
+  const again = await takeHandoverLock(file, never);
+  const gone = lockWanted(file, fast, never);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await rm(file);
+  assert.equal(await gone, "gone");
+  again.release();
+});
+
+test("only one who waits for this file by flock counts", () => {
+  const line = (text: string) => isWaitedFor(`${text}\n`, 1234);
+  assert.equal(line("1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF"), true);
+  assert.equal(line("1: FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF"), false);
+  assert.equal(line("1: -> FLOCK  ADVISORY  WRITE 709 08:01:12345 0 EOF"), false);
+  assert.equal(line("1: -> POSIX  ADVISORY  WRITE 709 08:01:1234 0 EOF"), false);
 });

@@ -3,8 +3,11 @@
  * that lives exactly as long as we do: it reads from a pipe of ours and ends when that closes, however we die. Node has no flock itself.
  */
 import { spawn } from "node:child_process";
+import { open, readFile, stat } from "node:fs/promises";
 import { sleep } from "../../concurrency/sleep.ts";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { errnoOf } from "./errno.ts";
 
 export interface ProcessLock {
   release(): void;
@@ -26,16 +29,59 @@ export async function takeProcessLock(file: string, clock: Clock, signal: AbortS
   }
 }
 
-function tryLock(file: string): Promise<ProcessLock | undefined> {
+const tryLock = (file: string) => holdLock(file, ["-n", "-E", String(TAKEN)]);
+
+/**
+ * A lock that agents of either kind hand over by: flock on the file, exclusively, as the Go kubelet takes it, waited for as long as it takes. The
+ * file is made for root alone.
+ */
+export async function takeHandoverLock(file: string, signal: AbortSignal): Promise<ProcessLock> {
+  await (await open(file, "a", 0o600)).close();
+  const lock = await unlessAborted(holdLock(file, [], signal), signal);
+  if (lock === undefined) throw new Error(`flock ${file} refused to wait`);
+  return lock;
+}
+
+const LOOK_EVERY_MS = 1_000;
+
+/**
+ * Resolves when another process waits for the lock that this one holds, or the file is gone. Node cannot be told of a file that is opened, so the
+ * kernel's table of locks is looked at, once a second.
+ */
+export async function lockWanted(file: string, clock: Clock, signal: AbortSignal): Promise<"wanted" | "gone"> {
+  const { ino } = await stat(file);
+  for (;;) {
+    await sleep(clock, LOOK_EVERY_MS, signal);
+    const now = await stat(file).catch((error: unknown) => {
+      if (errnoOf(error) === "ENOENT") return undefined;
+      throw error;
+    });
+    if (now?.ino !== ino) return "gone";
+    if (isWaitedFor(await readFile("/proc/locks", "utf8"), ino)) return "wanted";
+  }
+}
+
+/** A line of `/proc/locks` for one who waits: `1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF`. */
+export const isWaitedFor = (locks: string, inode: number): boolean =>
+  locks.split("\n").some((line) => {
+    const [, arrow, kind, , , , place = ""] = line.split(/\s+/);
+    return arrow === "->" && kind === "FLOCK" && place.split(":")[2] === String(inode);
+  });
+
+/** Undefined: another holds it, and it was not to be waited for. */
+function holdLock(file: string, options: readonly string[], signal?: AbortSignal): Promise<ProcessLock | undefined> {
   return new Promise((resolve, reject) => {
-    const holder = ["-n", "-E", String(TAKEN), file, "sh", "-c", "echo held; exec cat >/dev/null"];
+    const holder = [...options, file, "sh", "-c", "echo held; exec cat >/dev/null"];
     const child = spawn("flock", holder, { stdio: ["pipe", "pipe", "ignore"] });
+    const giveUp = () => child.kill();
+    signal?.addEventListener("abort", giveUp, { once: true });
     child.once("error", reject);
     child.once("exit", (code) => {
       if (code === TAKEN) resolve(undefined);
       else reject(new Error(`flock ${file} ended with ${code}`));
     });
     child.stdout.once("data", () => {
+      signal?.removeEventListener("abort", giveUp);
       // It must not keep us alive; we keep it.
       child.unref();
       child.stdout.destroy();

@@ -5,6 +5,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { POOL_LIMITS } from "../../../src/wire/mounts/helper-pool.ts";
 import { startHelper } from "../../../src/wire/mounts/helper-process.ts";
+import { behindOwnKernel, makeKernelSettings } from "../../cluster/own-kernel.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import { signal, toolsOf } from "../../contract/mounts/mounts-world.ts";
 import { mountsContract } from "../../contract/mounts-contract.ts";
@@ -64,7 +65,11 @@ test("[13.15][27.1.1] the agent's root is a shared mount from its start, with it
       "--fail-swap-on=false",
     ];
     const [file, main] = [HELPER.file, HELPER.args[0] ?? ""];
-    const agent = spawn(file, [main, "kubelet", ...flags, "--hostname-override=mounts"], { stdio: "ignore" });
+    // In a network of its own: its chains and its settings are not the machine's.
+    await makeKernelSettings(at("machine"));
+    const line = [file, main, "kubelet", ...flags, "--hostname-override=mounts"];
+    const [program, ...args] = ["unshare", "--net", "--", ...behindOwnKernel(at("machine"), line)];
+    const agent = spawn(program, args, { stdio: "ignore" });
     const ended = once(agent, "exit");
     try {
       await waitUntil("the agent's folders", 20_000, async () => existsSync(at("root/deckhand/lock")));

@@ -1,0 +1,53 @@
+/** The agent's duties for its machine: the kernel's settings, its messages, and the iptables chains that others look for. */
+import { errorText } from "../base/error-text.ts";
+import { settleKernelSettings } from "../controllers/host/kernel-settings.ts";
+import { runOomWatcher } from "../controllers/host/oom-watcher.ts";
+import { runPacketChains } from "../controllers/host/packet-chains.ts";
+import type { KernelMessages } from "../ports/kernel-messages.ts";
+import type { KernelSettings } from "../ports/kernel-settings.ts";
+import type { PacketChains } from "../ports/packet-chains.ts";
+import type { KubeletPorts, Loop, Wiring } from "./compose.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+
+export interface HostPorts {
+  readonly settings: KernelSettings;
+  readonly messages: KernelMessages;
+  readonly chains: PacketChains;
+}
+
+/** What is left to do once the agent runs. */
+export interface HostDuties {
+  readonly watchesOom: boolean;
+}
+
+/** Before anything else starts. Rejects when the machine is not to be run on as it is. */
+export async function prepareHost(
+  { host, logOf }: Pick<KubeletPorts, "host" | "logOf">,
+  { configuration, gates }: CompiledOptions,
+): Promise<HostDuties> {
+  const log = logOf("host");
+  const inUserNamespace = gates.KubeletInUserNamespace;
+  const unreadable = await host.messages.requireReadable().then(
+    () => undefined,
+    (error: unknown) => errorText(error),
+  );
+  if (unreadable !== undefined && !inUserNamespace) throw new Error(`failed to create kubelet: ${unreadable}`);
+  if (unreadable !== undefined)
+    log.info(2, "Failed to create an oomWatcher (running in UserNS, ignoring)", { err: unreadable });
+  const protect = configuration.protectKernelDefaults;
+  await settleKernelSettings({ settings: host.settings, log, protect, inUserNamespace });
+  return { watchesOom: unreadable === undefined };
+}
+
+export function hostLoops({ ports, options, events }: Wiring, { watchesOom }: HostDuties): readonly Loop[] {
+  const { clock, files, machine, host, logOf } = ports;
+  const log = logOf("host");
+  const watcher = { clock, files, machine, events, log, messages: host.messages, nodeName: options.node.name };
+  const toldFile = `${options.folders.root}/deckhand/system-oom.json`;
+  return [
+    ...(watchesOom ? [(shutdown: AbortSignal) => runOomWatcher({ ...watcher, toldFile }, shutdown)] : []),
+    ...(options.configuration.makeIPTablesUtilChains
+      ? [(shutdown: AbortSignal) => runPacketChains({ clock, log, chains: host.chains }, shutdown)]
+      : []),
+  ];
+}

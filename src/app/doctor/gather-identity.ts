@@ -1,0 +1,169 @@
+/** As whom the node speaks, what it serves, and what the API server says to that. */
+import type { Node } from "../../api/gen/core-v1.ts";
+import { bytesEqual } from "../../base/bytes-equal.ts";
+import { errorText } from "../../base/error-text.ts";
+import type { ApiSeen, IdentitySeen, PairSeen } from "../../domain/doctor/facts.ts";
+import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
+import { keyPemOf } from "../../domain/identity/pem.ts";
+import { certificateFacts } from "../../domain/identity/x509-read.ts";
+import type { PlainAnswer } from "../../wire/kube-api/ask-once.ts";
+import type { Connection } from "../../wire/kube-api/connection.ts";
+import { type Kubeconfig, openKubeconfig } from "../options/kubeconfig.ts";
+import { inTime, type Round } from "./looking.ts";
+
+export interface IdentityRound {
+  readonly identity: IdentitySeen;
+  /** As whom, and for what, the API server is asked; undefined: not at all. */
+  readonly question: { readonly connection: Connection; readonly path: string } | undefined;
+}
+
+export async function gatherIdentity(round: Round): Promise<IdentityRound> {
+  const { options, ports } = round;
+  const { bootstrapKubeconfigPath, rotates, serving } = options.identity;
+  const own = options.api.kind === "cluster" ? opened(options.api.kubeconfigPath) : undefined;
+  const bootstrap = bootstrapKubeconfigPath === "" ? undefined : opened(bootstrapKubeconfigPath);
+  const client = own?.kubeconfig === undefined ? ABSENT : clientPair(round, own.kubeconfig, own.path);
+  const clientCa = options.server.clientCa;
+  const nowWallMs = ports.clock.wallMs();
+  const isOver = client.kind === "there" && client.chain.some(({ notAfterWallMs }) => nowWallMs > notAfterWallMs);
+  return {
+    identity: {
+      kubeconfigTrouble: own?.trouble,
+      bootstrapTrouble: bootstrap === undefined ? undefined : { why: bootstrap.trouble },
+      rotates,
+      client,
+      serving: await servingPair(round),
+      servingRotates: serving.kind === "cluster",
+      clientCa: clientCa === undefined ? undefined : await authorities(round, clientCa.path),
+    },
+    question: questionOf(options.node.name, own?.kubeconfig, isOver ? bootstrap?.kubeconfig : undefined, bootstrap),
+  };
+}
+
+const ABSENT: PairSeen = { kind: "absent" };
+
+interface Opened {
+  readonly path: string;
+  readonly kubeconfig: Kubeconfig | undefined;
+  readonly trouble: string | undefined;
+}
+
+function opened(path: string): Opened {
+  try {
+    return { path, kubeconfig: openKubeconfig(path), trouble: undefined };
+  } catch (error) {
+    return { path, kubeconfig: undefined, trouble: errorText(error) };
+  }
+}
+
+/** With the bootstrap credentials one may only ask for a certificate: whether they are known at all is what can be seen. */
+function questionOf(
+  nodeName: string,
+  own: Kubeconfig | undefined,
+  instead: Kubeconfig | undefined,
+  bootstrap: Opened | undefined,
+): IdentityRound["question"] {
+  if (own !== undefined && instead === undefined)
+    return { connection: own.connection, path: `/api/v1/nodes/${encodeURIComponent(nodeName)}` };
+  const used = instead ?? bootstrap?.kubeconfig;
+  return used === undefined ? undefined : { connection: used.connection, path: "/version" };
+}
+
+function clientPair(round: Round, { connection, certificateFiles }: Kubeconfig, path: string): PairSeen {
+  const { credentials } = connection;
+  if (credentials.kind !== "certificate") return ABSENT;
+  return pairOf(round, certificateFiles?.certificate ?? path, credentials.certificatePem, credentials.keyPem);
+}
+
+function pairOf({ ports }: Round, where: string, certificatePem: string, keyPem: string): PairSeen {
+  try {
+    const chain = certificateFacts(certificatePem);
+    const [first] = chain;
+    if (first === undefined) return { kind: "refused", why: `${where} holds no certificate` };
+    const keyFits = bytesEqual(ports.keys.describe(keyPem).publicKeyDer, first.publicKeyDer);
+    return { kind: "there", where, chain, keyFits };
+  } catch (error) {
+    return { kind: "refused", why: `${where}: ${errorText(error)}` };
+  }
+}
+
+/** What the agent signs for itself it makes anew: there is nothing to say of it. */
+async function servingPair(round: Round): Promise<PairSeen> {
+  const { serving } = round.options.identity;
+  if (serving.kind === "selfSigned") return ABSENT;
+  const current = `${round.options.folders.certificates}/kubelet-server-current.pem`;
+  const signed: PairPaths = { certificate: current, key: current };
+  if (serving.kind === "files") return pairFromFiles(round, serving.files);
+  const isThere = (await round.ports.signs.nearest(current)) === current;
+  if (isThere) return pairFromFiles(round, signed);
+  return serving.files === undefined ? ABSENT : pairFromFiles(round, serving.files);
+}
+
+async function pairFromFiles(round: Round, { certificate, key }: PairPaths): Promise<PairSeen> {
+  try {
+    const [certificateText, keyText] = await inTime(round, () =>
+      Promise.all([round.ports.signs.text(certificate), round.ports.signs.text(key)]),
+    );
+    const keyPem = keyPemOf(keyText);
+    if (keyPem === undefined) return { kind: "refused", why: `${key} holds no key` };
+    return pairOf(round, certificate, certificateText, keyPem);
+  } catch (error) {
+    return { kind: "refused", why: errorText(error) };
+  }
+}
+
+async function authorities(round: Round, path: string): Promise<PairSeen> {
+  try {
+    const chain = certificateFacts(await inTime(round, () => round.ports.signs.text(path)));
+    if (chain.length === 0) return { kind: "refused", why: `${path} holds no certificate` };
+    return { kind: "there", where: path, chain, keyFits: true };
+  } catch (error) {
+    return { kind: "refused", why: `${path}: ${errorText(error)}` };
+  }
+}
+
+export async function gatherApi(round: Round, question: IdentityRound["question"]): Promise<ApiSeen> {
+  if (question === undefined) return { kind: "notAsked" };
+  const { connection, path } = question;
+  const { ports } = round;
+  try {
+    const answer = await inTime(round, (signal) => ports.ask(connection, path, signal));
+    const nowWallMs = ports.clock.wallMs();
+    const version =
+      path === "/version" ? answer : await inTime(round, (signal) => ports.ask(connection, "/version", signal));
+    const { machineId } = await inTime(round, () => ports.machine.facts());
+    return {
+      kind: "answers",
+      url: connection.url,
+      status: answer.status,
+      message: messageOf(answer.body),
+      version: versionOf(version.body),
+      // It says whole seconds: in the middle of one the difference is least.
+      aheadMs: answer.dateWallMs === undefined ? undefined : answer.dateWallMs + 500 - nowWallMs,
+      otherMachine: answer.status === 200 && path !== "/version" ? otherMachine(answer, machineId) : undefined,
+    };
+  } catch (error) {
+    return { kind: "silent", url: connection.url, why: errorText(error) };
+  }
+}
+
+const messageOf = (body: unknown): string => {
+  const { message } = (body ?? {}) as { readonly message?: unknown };
+  return typeof message === "string" ? message : "";
+};
+
+function versionOf(body: unknown): { readonly major: number; readonly minor: number } | undefined {
+  const { major, minor } = (body ?? {}) as { readonly major?: unknown; readonly minor?: unknown };
+  // Some distributions write "36+".
+  const numbers = [major, minor].map((part) => (typeof part === "string" ? Number.parseInt(part, 10) : Number.NaN));
+  const [first = Number.NaN, second = Number.NaN] = numbers;
+  return Number.isNaN(first) || Number.isNaN(second) ? undefined : { major: first, minor: second };
+}
+
+/** One that is not ready may be this machine before it was set up anew. */
+function otherMachine({ body }: PlainAnswer, ownId: string): string | undefined {
+  const { status } = body as Node;
+  const id = status?.nodeInfo?.machineID ?? "";
+  const isReady = status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false;
+  return isReady && id !== "" && id !== ownId ? id : undefined;
+}

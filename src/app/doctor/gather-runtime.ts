@@ -1,0 +1,97 @@
+/** What the runtime says of itself, and the network that it is set up with. */
+import { errorText } from "../../base/error-text.ts";
+import type { NetworkSeen, RuntimeAnswer, RuntimeSeen } from "../../domain/doctor/facts.ts";
+import type { Looked } from "../../domain/doctor/finding.ts";
+import { configurationName, networkConfiguration } from "../../domain/doctor/network-configuration.ts";
+import { type RuntimeSettings, runtimeSettings, USUAL_SETTINGS } from "../../domain/doctor/runtime-settings.ts";
+import type { RuntimeStatus } from "../../domain/runtime/runtime-info.ts";
+import { isRuntimeError } from "../../ports/runtime-error.ts";
+import { inTime, looked, type Round } from "./looking.ts";
+
+export interface RuntimeRound {
+  readonly runtime: RuntimeSeen;
+  readonly network: NetworkSeen;
+  /** Where images are kept; undefined: it does not say. */
+  readonly imageFolder: string | undefined;
+}
+
+export async function gatherRuntime(round: Round): Promise<RuntimeRound> {
+  const { ports, options } = round;
+  const answer = await askVersion(round);
+  const silent: Looked<never> = { kind: "unseen", why: "the runtime does not answer" };
+  const status =
+    answer.kind === "answers"
+      ? await looked(round, (signal) => ports.runtime.status({ verbose: true }, signal))
+      : silent;
+  const settings = settingsOf(status);
+  const conditions: RuntimeSeen["conditions"] =
+    settings.kind === "unseen"
+      ? settings
+      : status.kind === "unseen"
+        ? status
+        : { kind: "seen", value: status.value.conditions };
+  const { endpoint, imageEndpoint } = options.runtime;
+  const images =
+    answer.kind === "answers" || imageEndpoint !== endpoint
+      ? await looked(round, (signal) => ports.images.imageFilesystems(signal))
+      : silent;
+  const isApart = imageEndpoint !== endpoint && images.kind === "unseen";
+  const driver = answer.kind === "answers" ? await askDriver(round) : silent;
+  const known = settings.kind === "seen" ? settings.value : USUAL_SETTINGS;
+  return {
+    runtime: {
+      endpoint,
+      answer,
+      conditions,
+      driver,
+      driverOfSettings: known.driver,
+      imageTrouble: isApart ? { endpoint: imageEndpoint, why: images.why } : undefined,
+    },
+    network: await gatherNetwork(round, known),
+    imageFolder: images.kind === "seen" ? images.value.images[0]?.mountpoint : undefined,
+  };
+}
+
+async function askVersion(round: Round): Promise<RuntimeAnswer> {
+  try {
+    const version = await inTime(round, (signal) => round.ports.runtime.version(signal));
+    return { kind: "answers", version };
+  } catch (error) {
+    return { kind: isRuntimeError(error, "unimplemented") ? "stranger" : "silent", why: errorText(error) };
+  }
+}
+
+function settingsOf(status: Looked<RuntimeStatus>): Looked<RuntimeSettings> {
+  if (status.kind === "unseen") return { kind: "seen", value: USUAL_SETTINGS };
+  try {
+    return { kind: "seen", value: runtimeSettings(status.value.info) };
+  } catch (error) {
+    return { kind: "unseen", why: `its settings cannot be read: ${errorText(error)}` };
+  }
+}
+
+const askDriver = (round: Round): Promise<RuntimeSeen["driver"]> =>
+  looked(round, (signal) =>
+    round.ports.runtime.cgroupDriver(signal).catch((error: unknown) => {
+      if (isRuntimeError(error, "unimplemented")) return undefined;
+      throw error;
+    }),
+  );
+
+async function gatherNetwork(
+  round: Round,
+  { networkFolder: folder, networkProgramFolders: programFolders }: RuntimeSettings,
+): Promise<NetworkSeen> {
+  const { signs } = round.ports;
+  const configuration = await looked(round, async () => {
+    const name = configurationName(await signs.names(folder));
+    if (name === undefined) return undefined;
+    return networkConfiguration(`${folder}/${name}`, await signs.text(`${folder}/${name}`));
+  });
+  const programs = await looked(round, async () => {
+    const names: string[] = [];
+    for (const each of programFolders) names.push(...(await signs.names(each)));
+    return names;
+  });
+  return { folder, programFolders, configuration, programs };
+}

@@ -1,0 +1,355 @@
+/** From the command line to findings, on a host of fakes: what is looked at, with which settings, and that no failure to look is lost. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type TestContext, test } from "node:test";
+import { FakeHostSigns } from "../../../sim/fake-host-signs.ts";
+import { FakeKernelSettings } from "../../../sim/fake-kernel-settings.ts";
+import { FakeKeys } from "../../../sim/fake-keys.ts";
+import { FakeMachine } from "../../../sim/fake-machine.ts";
+import { SeededRandom } from "../../../sim/seeded-random.ts";
+import { runtimeAnswered } from "../../../test/support/node-world.ts";
+import { folderOf, HEADER, machine as machineOfOptions } from "../../../test/support/options.ts";
+import { makeSelfSigned } from "../../controllers/identity/self-signed.ts";
+import type { Finding } from "../../domain/doctor/finding.ts";
+import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { RuntimeError } from "../../ports/runtime-error.ts";
+import { hostClock } from "../../wire/host/clock.ts";
+import type { PlainAnswer } from "../../wire/kube-api/ask-once.ts";
+import type { Connection } from "../../wire/kube-api/connection.ts";
+import { doctorCommand } from "../commands/doctor.ts";
+import type { DoctorPorts } from "./looking.ts";
+
+const DAY_MS = 86_400_000;
+const NOW = Date.UTC(2026, 5, 1);
+const random = new SeededRandom("doctor");
+const keys = new FakeKeys(random);
+const at = (wallMs: number): Clock => ({ ...hostClock, wallMs: () => wallMs });
+const pairAt = (wallMs: number) =>
+  makeSelfSigned({ clock: at(wallMs), random, keys }, { host: "node-1", addresses: [] });
+const GOOD = pairAt(NOW);
+const OVER = pairAt(NOW - 400 * DAY_MS);
+
+const base64 = (text: string) => Buffer.from(text).toString("base64");
+const kubeconfig = ({ certificatePem, keyPem } = GOOD) => `current-context: c
+clusters: [{name: k, cluster: {server: "https://192.0.2.1:6443", certificate-authority-data: ${base64("CA")}}}]
+users: [{name: u, user: {client-certificate-data: ${base64(certificatePem)}, client-key-data: ${base64(keyPem)}}}]
+contexts: [{name: c, context: {cluster: k, user: u}}]
+`;
+const CONFIGURATION = `${HEADER}clusterDNS: [192.0.2.10]
+resolvConf: /etc/resolv.conf
+authentication: {x509: {clientCAFile: /etc/kubernetes/ca.crt}}
+`;
+
+interface Host {
+  readonly signs: FakeHostSigns;
+  readonly kernel: FakeKernelSettings;
+  readonly machine: FakeMachine;
+  /** Answers of the runtime and the API server; an Error is thrown. */
+  answers: {
+    version: Awaited<ReturnType<DoctorPorts["runtime"]["version"]>> | Error;
+    status: Awaited<ReturnType<DoctorPorts["runtime"]["status"]>> | Error;
+    driver: CgroupDriver | Error;
+    api: Readonly<Record<string, PlainAnswer>> | Error;
+  };
+  readonly asked: string[];
+}
+
+const STATUS = runtimeAnswered().status;
+const OK = { status: 200, body: {}, dateWallMs: NOW };
+
+function soundHost(): Host {
+  const signs = new FakeHostSigns();
+  signs.systemd = false;
+  const network = { name: "pods", plugins: [{ type: "bridge", ipam: { type: "host-local" } }] };
+  signs.files.set("/etc/cni/net.d/10-pods.conflist", JSON.stringify(network));
+  for (const name of ["bridge", "host-local", "loopback"]) signs.files.set(`/opt/cni/bin/${name}`, "");
+  signs.files.set("/etc/resolv.conf", "nameserver 192.0.2.53\n");
+  signs.files.set("/etc/kubernetes/ca.crt", pairAt(NOW).certificatePem);
+  return {
+    signs,
+    kernel: new FakeKernelSettings(),
+    machine: new FakeMachine("node-1"),
+    answers: {
+      version: { name: "containerd", version: "v2.2.0", apiVersion: "v1" },
+      status: STATUS,
+      driver: "cgroupfs",
+      api: {
+        "/api/v1/nodes/node-1": OK,
+        "/version": { ...OK, body: { major: "1", minor: "36+" } },
+      },
+    },
+    asked: [],
+  };
+}
+
+const answer = async <T>(value: T | Error): Promise<T> => {
+  if (value instanceof Error) throw value;
+  return value;
+};
+
+const portsOf = ({ signs, kernel, machine, answers, asked }: Host): DoctorPorts => ({
+  clock: at(NOW),
+  machine,
+  signs,
+  kernel,
+  keys,
+  runtime: {
+    version: () => answer(answers.version),
+    status: () => answer(answers.status),
+    cgroupDriver: () => answer(answers.driver),
+  },
+  images: {
+    imageFilesystems: () => answer({ images: [{ wallNs: 0n, mountpoint: "/var/lib/images" }], containers: [] }),
+  },
+  ask: async ({ url }: Connection, path: string) => {
+    asked.push(`${url}${path}`);
+    const found = (await answer(answers.api))[path];
+    assert.ok(found !== undefined, path);
+    return found;
+  },
+});
+
+async function run(host: Host, args: readonly string[]) {
+  const said = { stdout: "", stderr: "" };
+  let opened = 0;
+  const io = {
+    clock: at(NOW),
+    pid: 1,
+    machine: () => machineOfOptions,
+    stdout: (text: string) => void (said.stdout += text),
+    stderr: (text: string) => void (said.stderr += text),
+  };
+  const exitCode = await doctorCommand(args, io, async () => {
+    opened += 1;
+    return { ports: portsOf(host), close: async () => void (opened -= 1) };
+  });
+  assert.equal(opened, 0, "what was opened is closed");
+  return { exitCode, ...said };
+}
+
+interface Files {
+  readonly configuration?: string;
+  readonly kubeconfig?: string;
+}
+
+function flagsOf(t: TestContext, { configuration = CONFIGURATION, kubeconfig: text = kubeconfig() }: Files = {}) {
+  const folder = folderOf(t, { "config.yaml": configuration, "kubelet.conf": text });
+  return [`--config=${join(folder, "config.yaml")}`, `--kubeconfig=${join(folder, "kubelet.conf")}`];
+}
+
+async function findings(t: TestContext, change: (host: Host) => void, files: Files = {}, more: readonly string[] = []) {
+  const host = soundHost();
+  change(host);
+  const { exitCode, stdout, stderr } = await run(host, ["-o", "json", ...flagsOf(t, files), ...more]);
+  assert.equal(stderr, "");
+  const told = JSON.parse(stdout) as { readonly exitCode: number; readonly findings: readonly Finding[] };
+  assert.equal(told.exitCode, exitCode);
+  return { host, exitCode, told: told.findings.map(({ name, seen }) => `${name}: ${seen}`) };
+}
+
+test("on a sound host doctor finds nothing, and has asked for its own Node", async (t) => {
+  const { host, exitCode, told } = await findings(t, () => {});
+  assert.deepEqual([exitCode, told], [0, []]);
+  assert.deepEqual(host.asked, ["https://192.0.2.1:6443/api/v1/nodes/node-1", "https://192.0.2.1:6443/version"]);
+  const text = await run(soundHost(), flagsOf(t));
+  assert.equal(text.stdout, "Nothing on this host would stop or hurt a node.\n");
+});
+
+/** What is changed, and the findings it makes. */
+const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly RegExp[]]>> = {
+  "the runtime is down": [
+    (host) => (host.answers.version = new RuntimeError("Version", "unavailable", "connect ENOENT")),
+    [/^runtime-unreachable: unix:\/\/\/run\/containerd\/containerd\.sock: Version: connect ENOENT$/],
+  ],
+  "the runtime speaks no CRI": [
+    (host) => (host.answers.version = new RuntimeError("Version", "unimplemented", "unknown service")),
+    [/^runtime-without-cri/],
+  ],
+  "the runtime cannot be asked for its driver, and says another in its settings": [
+    (host) => {
+      host.answers.driver = new RuntimeError("RuntimeConfig", "unimplemented", "unknown method");
+      const containerd = { defaultRuntimeName: "runc", runtimes: { runc: { options: { SystemdCgroup: true } } } };
+      host.answers.status = { ...STATUS, info: { config: JSON.stringify({ containerd }) } };
+    },
+    [/^cgroup-driver-unagreed/, /^cgroup-driver-without-systemd/],
+  ],
+  "the runtime fails to say its driver": [
+    (host) => (host.answers.driver = new RuntimeError("RuntimeConfig", "internal", "oh")),
+    [/^could-not-look: the runtime's cgroup driver: RuntimeConfig: oh/],
+  ],
+  "the runtime's settings are no JSON": [
+    (host) => (host.answers.status = { ...STATUS, info: { config: "{" } }),
+    [/^could-not-look: the runtime's state: its settings cannot be read/],
+  ],
+  "the runtime keeps its network elsewhere": [
+    (host) => (host.answers.status = { ...STATUS, info: { config: JSON.stringify({ cni: { confDir: "/other" } }) } }),
+    [/^cni-configuration-missing: \/other holds no/],
+  ],
+  "the API server is silent": [
+    (host) => (host.answers.api = new Error("connect ECONNREFUSED")),
+    [/^api-unreachable: https:\/\/192\.0\.2\.1:6443: connect ECONNREFUSED/],
+  ],
+  "the API server's clock is ten minutes ahead, and another machine has the name": [
+    (host) => {
+      const status = { nodeInfo: { machineID: "other" }, conditions: [{ type: "Ready", status: "True" }] };
+      host.answers.api = {
+        "/api/v1/nodes/node-1": { status: 200, body: { status }, dateWallMs: NOW + 600_000 },
+        "/version": { ...OK, body: { major: "1", minor: "33" } },
+      };
+    },
+    [
+      /^api-version-skew: .* 1\.33/,
+      /^clock-skewed: this host is 10 minutes behind/,
+      /^node-name-taken: the machine other/,
+    ],
+  ],
+  "the API server refuses": [
+    (host) =>
+      (host.answers.api = {
+        "/api/v1/nodes/node-1": { status: 403, body: { message: 'nodes "node-1" is forbidden' }, dateWallMs: NOW },
+        "/version": OK,
+      }),
+    [/^api-forbidden: .*nodes "node-1" is forbidden/],
+  ],
+  "the disk is full, by the threshold of the defaults": [
+    (host) => {
+      host.signs.folders.add("/var/lib/images");
+      host.machine.filesystems.set("/var/lib/images", {
+        device: "2",
+        capacityBytes: 1000n << 20n,
+        availableBytes: 149n << 20n,
+        inodes: 1000n,
+        inodesFree: 40n,
+      });
+    },
+    [/^disk-pressure: .*images.* 149 MiB of 1000 MiB left, less than 150 MiB/, /^inodes-pressure: .* less than 50$/],
+  ],
+  "the folder of certificates is read-only": [
+    (host) => host.signs.unwritable.set("/var/lib", "EROFS"),
+    [/^folder-unwritable: \/var\/lib\/kubelet: EROFS/, /^folder-unwritable: \/var\/lib\/kubelet\/pki: EROFS/],
+  ],
+  "swap is on": [(host) => (host.signs.swap = ["/dev/sda2"]), [/^swap-on/]],
+  "a kernel setting cannot be written": [
+    (host) => host.kernel.locked.add("kernel.panic"),
+    [/^kernel-setting-locked: kernel.panic is 0, and is to be 10/],
+  ],
+  "there is no /dev/kmsg": [(host) => host.signs.files.delete("/dev/kmsg"), [/^kmsg-unreadable: ENOENT/]],
+  "the port is taken": [
+    (host) => (host.signs.listening = [{ address: "127.0.0.1", port: 10_248, process: { pid: 9, command: "nc" } }]),
+    [/^port-taken: 127\.0\.0\.1:10248, for healthz/],
+  ],
+  "there is no resolver and no authority": [
+    (host) => {
+      host.signs.files.delete("/etc/resolv.conf");
+      host.signs.files.delete("/etc/kubernetes/ca.crt");
+    },
+    [/^client-ca-refused: \/etc\/kubernetes\/ca\.crt: ENOENT/, /^resolv-conf-refused: \/etc\/resolv\.conf: ENOENT/],
+  ],
+  "there is no mount": [(host) => host.signs.programs.delete("mount"), [/^program-missing: there is no mount/]],
+  "nothing of /proc can be read": [
+    (host) => {
+      const refuse = () => Promise.reject(new Error("EACCES"));
+      Object.assign(host.signs, { fileSystems: refuse, swapDevices: refuse, cgroupTree: refuse, listeners: refuse });
+      Object.assign(host.signs, { agents: refuse, isRunBySystemd: refuse, hasProgram: refuse, nearest: refuse });
+      Object.assign(host.kernel, { read: refuse });
+      Object.assign(host.machine, { facts: refuse, addresses: refuse });
+    },
+    [
+      /^api-unreachable/,
+      ...[
+        "the node's address",
+        "who listens on this host",
+        "which agents run on this host",
+        "control groups",
+        "whether systemd runs this machine",
+        "swap",
+        "the kernel's release",
+        "kernel settings",
+        "file systems of the kernel",
+        "kernel settings of the agent's",
+        "the disk of /var/lib/kubelet",
+        "/var/lib/kubelet",
+        "the disk of /var/lib/kubelet/pki",
+        "/var/lib/kubelet/pki",
+        "the disk of /var/log/pods",
+        "/var/log/pods",
+        "the disk of /var/lib/images",
+        "programs",
+      ].map((what) => new RegExp(`^could-not-look: ${what}: EACCES$`)),
+    ],
+  ],
+};
+
+for (const [what, [change, wanted]] of Object.entries(CHANGES)) {
+  test(`doctor sees that ${what}`, async (t) => {
+    const { told } = await findings(t, change);
+    assert.equal(told.length, wanted.length, told.join("\n"));
+    for (const [index, pattern] of wanted.entries()) assert.match(told[index] ?? "", pattern);
+  });
+}
+
+test("the configuration is read by the agent's own code, and what it refuses does not end the looking", async (t) => {
+  const wrong = await findings(t, () => {}, { configuration: `${CONFIGURATION}maxPods: -1\n` });
+  assert.equal(wrong.exitCode, 2);
+  assert.match(
+    wrong.told[0] ?? "",
+    /^configuration-refused: .*maxPods.* \(the rest was looked at with the defaults\)$/,
+  );
+  const lenient = await findings(t, () => {}, { configuration: `${CONFIGURATION}maxPod: 1\n` });
+  assert.deepEqual([lenient.exitCode, lenient.told.length], [1, 1]);
+  assert.match(lenient.told[0] ?? "", /^configuration-lenient: .*"maxPod"/);
+  const protect = await findings(t, () => {}, { configuration: `${CONFIGURATION}protectKernelDefaults: true\n` });
+  assert.equal(protect.told.filter((each) => each.startsWith("kernel-setting-wrong: ")).length, 3, protect.told.join());
+  const none = await findings(t, () => {}, {}, ["--config=/none"]);
+  assert.match(none.told[0] ?? "", /^configuration-refused: .*open \/none: no such file or directory/);
+});
+
+test("certificates are looked at where the agent looks for them", async (t) => {
+  const over = await findings(t, () => {}, { kubeconfig: kubeconfig(OVER) });
+  assert.match(over.told.join(), /^client-certificate-expired: .*kubelet\.conf ended on 2026-04-2/);
+  const mixed = await findings(t, () => {}, { kubeconfig: kubeconfig({ ...GOOD, keyPem: OVER.keyPem }) });
+  assert.match(mixed.told.join(), /^client-key-not-ours/);
+  const broken = await findings(t, () => {}, { kubeconfig: "current-context: none\n" });
+  assert.match(broken.told.join(), /^kubeconfig-refused: invalid kubeconfig .*there is no context "none"/);
+  assert.deepEqual(broken.host.asked, []);
+
+  const serving = `${CONFIGURATION}tlsCertFile: /s.crt\ntlsPrivateKeyFile: /s.key\n`;
+  const missing = await findings(t, () => {}, { configuration: serving });
+  assert.match(missing.told.join(), /^serving-certificate-refused: ENOENT.*s\.crt/);
+  const expired = await findings(
+    t,
+    ({ signs }) => void signs.files.set("/s.crt", OVER.certificatePem).set("/s.key", OVER.keyPem),
+    { configuration: serving },
+  );
+  assert.match(expired.told.join(), /^serving-certificate-expired: \/s\.crt/);
+  const current = "/var/lib/kubelet/pki/kubelet-server-current.pem";
+  const signed = await findings(t, ({ signs }) => void signs.files.set(current, OVER.certificatePem + OVER.keyPem), {
+    configuration: `${CONFIGURATION}serverTLSBootstrap: true\n`,
+  });
+  assert.match(signed.told.join(), /^serving-certificate-expired: .*kubelet-server-current\.pem/);
+});
+
+test("a node that is yet to join is asked with what it has to begin with", async (t) => {
+  const folder = folderOf(t, { "bootstrap.conf": kubeconfig().replace(/\{client-cert.*\}\}\]/, "{token: abc.def}}]") });
+  const more = [`--kubeconfig=${folder}/none`, `--bootstrap-kubeconfig=${join(folder, "bootstrap.conf")}`];
+  const joining = await findings(t, () => {}, {}, more);
+  assert.match(joining.told.join(), /^bootstrap-needed: .*none: .*no such file or directory$/);
+  assert.equal(joining.exitCode, 0);
+  assert.deepEqual(joining.host.asked, ["https://192.0.2.1:6443/version"]);
+  const refused = await findings(t, (host) => (host.answers.api = { "/version": { ...OK, status: 401 } }), {}, more);
+  assert.match(refused.told.join(), /api-unauthorized/);
+});
+
+test("doctor refuses what it does not know of its own flags with 3, and shows its usage", async () => {
+  const wrong = await run(soundHost(), ["-o", "xml"]);
+  assert.deepEqual(
+    [wrong.exitCode, wrong.stderr.startsWith("error: --output is text or json, not xml\n\nusage: ")],
+    [3, true],
+  );
+  const help = await run(soundHost(), ["--help"]);
+  assert.deepEqual([help.exitCode, help.stdout.startsWith("usage: deckhand doctor")], [0, true]);
+  const stray = await run(soundHost(), ["--output=json", "--no-such-flag"]);
+  assert.equal(stray.exitCode, 2);
+  assert.match(stray.stdout, /"configuration-refused"[^]*unknown flag: --no-such-flag/);
+});

@@ -1,0 +1,166 @@
+/** Everything that doctor looks at on this host, in one value to be judged. */
+import { parseIp } from "../../base/ip-address.ts";
+import type {
+  ConfigurationSeen,
+  DiskSeen,
+  HostFacts,
+  KernelSeen,
+  Least,
+  NodeSeen,
+  WantedPort,
+} from "../../domain/doctor/facts.ts";
+import { KERNEL_TUNABLES } from "../../domain/host/kernel-tunables.ts";
+import { needsResolving, nodeAddresses } from "../../domain/node/addresses.ts";
+import type { CompiledOptions } from "../options/compiled-options.ts";
+import { gatherApi, gatherIdentity } from "./gather-identity.ts";
+import { gatherRuntime } from "./gather-runtime.ts";
+import { looked, type Round } from "./looking.ts";
+
+const SETTINGS = [
+  "net.ipv4.ip_forward",
+  "net.ipv6.conf.all.forwarding",
+  "net.bridge.bridge-nf-call-iptables",
+  "fs.inotify.max_user_instances",
+  "fs.inotify.max_user_watches",
+  "kernel.pid_max",
+];
+
+const PROGRAMS = ["mount", "umount", "flock", "iptables"];
+
+export async function gather(
+  round: Round,
+  { uid, configuration }: { readonly uid: number; readonly configuration: ConfigurationSeen },
+): Promise<HostFacts> {
+  const { ports, options } = round;
+  const { signs, clock } = ports;
+  const { runtime, network, imageFolder } = await gatherRuntime(round);
+  const { identity, question } = await gatherIdentity(round);
+  const { resolvConf } = options.pods;
+  const wanted = wantedPorts(options);
+  return {
+    nowWallMs: clock.wallMs(),
+    uid,
+    configuration,
+    node: await gatherNode(round),
+    runtime,
+    network,
+    cgroups: {
+      configured: options.cgroups.driver,
+      systemd: await looked(round, () => signs.isRunBySystemd()),
+      tree: await looked(round, () => signs.cgroupTree()),
+    },
+    swap: { failsOn: options.cgroups.failSwapOn, devices: await looked(round, () => signs.swapDevices()) },
+    kernel: await gatherKernel(round),
+    ports: {
+      wanted,
+      listeners: await looked(round, () => signs.listeners(wanted.map(({ port }) => port))),
+      agents: await looked(round, () => signs.agents(`${options.folders.root}/deckhand/lock`)),
+    },
+    identity,
+    api: await gatherApi(round, question),
+    disks: await gatherDisks(round, imageFolder),
+    resolver: { path: resolvConf, text: await resolverText(round, resolvConf) },
+    programs: {
+      wantsIptables: options.configuration.makeIPTablesUtilChains,
+      found: await looked(round, async () => {
+        const found: Record<string, boolean> = {};
+        for (const name of PROGRAMS) found[name] = await signs.hasProgram(name);
+        return found;
+      }),
+    },
+  };
+}
+
+async function gatherNode(round: Round): Promise<NodeSeen> {
+  const { ports, options } = round;
+  const { name, ips, externalCloud } = options.node;
+  const nodeIps = ips.map((text) => parseIp(text)).filter((ip) => ip !== undefined);
+  const wanted = { hostname: name, nodeIps, externalCloud };
+  const addressTrouble = await looked(round, async (signal) => {
+    const local = new Set((await ports.machine.addresses()).map(({ address }) => parseIp(address)?.text ?? address));
+    const asks = needsResolving(wanted, []);
+    // A name nobody knows is the usual case: the default route decides then, as it does for the agent.
+    const resolved = asks ? await ports.machine.lookup(name, signal).catch(() => []) : [];
+    const route = (family: "IPv4" | "IPv6") => (asks ? ports.machine.defaultRouteAddress(family) : undefined);
+    const defaultRoutes = { IPv4: await route("IPv4"), IPv6: await route("IPv6") };
+    const decision = nodeAddresses(wanted, [], { local, resolved, defaultRoutes });
+    return decision.kind === "keep" ? decision.trouble : undefined;
+  });
+  return {
+    name,
+    standalone: options.api.kind === "standalone",
+    addressTrouble,
+    ipv6: nodeIps.some(({ family }) => family === "IPv6"),
+  };
+}
+
+async function gatherKernel(round: Round): Promise<KernelSeen> {
+  const { ports, options } = round;
+  const { kernel, machine, signs } = ports;
+  const setting = async (name: string) => ({
+    name,
+    value: await kernel.read(name),
+    writable: await kernel.isWritable(name),
+  });
+  return {
+    release: await looked(round, async () => (await machine.facts()).kernelVersion),
+    protect: options.configuration.protectKernelDefaults,
+    tunables: await looked(round, () =>
+      Promise.all(KERNEL_TUNABLES.map(async ({ name, wanted }) => ({ ...(await setting(name)), wanted }))),
+    ),
+    settings: await looked(round, () => Promise.all(SETTINGS.map(setting))),
+    fileSystems: await looked(round, () => signs.fileSystems()),
+    messages: options.gates.KubeletInUserNamespace
+      ? undefined
+      : await looked(round, async () => {
+          await signs.requireReadable("/dev/kmsg");
+          return true as const;
+        }),
+  };
+}
+
+function wantedPorts({ server, healthz }: CompiledOptions): readonly WantedPort[] {
+  const { enabled, address, port, readOnlyPort } = server;
+  return [
+    ...(enabled ? [{ use: "the node's own API", address, port }] : []),
+    ...(enabled && readOnlyPort > 0 ? [{ use: "the read-only port", address, port: readOnlyPort }] : []),
+    ...(healthz.kind === "on" ? [{ use: "healthz", address: healthz.address, port: healthz.port }] : []),
+  ];
+}
+
+async function gatherDisks(round: Round, imageFolder: string | undefined): Promise<readonly DiskSeen[]> {
+  const { folders, eviction } = round.options;
+  const least = (signal: string): Least | undefined => eviction.hard.find((each) => each.signal === signal)?.value;
+  const nodefs = { bytesMin: least("nodefs.available"), inodesMin: least("nodefs.inodesFree") };
+  const imagefs = { bytesMin: least("imagefs.available"), inodesMin: least("imagefs.inodesFree") };
+  const own = [
+    ["the agent's folder", folders.root],
+    ["certificates", folders.certificates],
+    ["logs of pods", folders.podLogs],
+  ] as const;
+  const disks = [
+    ...own.map(([use, path]) => disk(round, { use, path, ...nodefs }, true)),
+    ...(imageFolder === undefined ? [] : [disk(round, { use: "images", path: imageFolder, ...imagefs }, false)]),
+  ];
+  return Promise.all(disks);
+}
+
+async function disk(
+  round: Round,
+  { path, ...rest }: Pick<DiskSeen, "use" | "path" | "bytesMin" | "inodesMin">,
+  isOurs: boolean,
+): Promise<DiskSeen> {
+  const { machine, signs } = round.ports;
+  return {
+    ...rest,
+    path,
+    room: await looked(round, async () => machine.filesystem(await signs.nearest(path))),
+    writeTrouble: isOurs ? await looked(round, async () => signs.writeTrouble(await signs.nearest(path))) : undefined,
+  };
+}
+
+async function resolverText(round: Round, path: string): Promise<HostFacts["resolver"]["text"]> {
+  if (path === "") return { kind: "text", text: "" };
+  const text = await looked(round, () => round.ports.signs.text(path));
+  return text.kind === "seen" ? { kind: "text", text: text.value } : { kind: "refused", why: text.why };
+}

@@ -1,0 +1,35 @@
+/**
+ * Brings the kernel's settings to what a node needs, before anything else starts; where the operator protects them, it only looks. Rejects when one is
+ * otherwise and stays so: the agent does not start.
+ */
+import { errorText } from "../../base/error-text.ts";
+import { KERNEL_TUNABLES, planTunables, tunablesFault } from "../../domain/host/kernel-tunables.ts";
+import type { KernelSettings } from "../../ports/kernel-settings.ts";
+import type { Log } from "../../ports/log.ts";
+
+export interface KernelSettingsParts {
+  readonly settings: Pick<KernelSettings, "read" | "write">;
+  readonly log: Log;
+  /** They are the operator's. */
+  readonly protect: boolean;
+  /** An agent without the right to write them, which goes on all the same. */
+  readonly inUserNamespace: boolean;
+}
+
+export async function settleKernelSettings(parts: KernelSettingsParts): Promise<void> {
+  const { settings, log, protect, inUserNamespace } = parts;
+  const values = new Map<string, string | undefined>();
+  for (const { name } of KERNEL_TUNABLES) values.set(name, await settings.read(name));
+  const { faults, writes } = planTunables(values, protect);
+  const all = [...faults];
+  for (const { name, wanted } of writes) {
+    log.info(2, "Updating kernel flag", { flag: name, expectedValue: wanted, actualValue: values.get(name) });
+    try {
+      await settings.write(name, wanted);
+    } catch (error) {
+      if (!inUserNamespace) all.push(errorText(error));
+      else log.info(2, "Updating kernel flag failed (running in UserNS, ignoring)", { err: errorText(error) });
+    }
+  }
+  if (all.length > 0) throw new Error(`Failed to start ContainerManager: ${tunablesFault(all)}`);
+}

@@ -1,0 +1,101 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeFiles } from "../../../sim/fake-files.ts";
+import { FakeKernelMessages } from "../../../sim/fake-kernel-messages.ts";
+import { FakeMachine } from "../../../sim/fake-machine.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
+import { runOomWatcher } from "./oom-watcher.ts";
+
+const kill = (name: string, pid: number) => [
+  `${name} invoked oom-killer: gfp_mask=0xcc0`,
+  `oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0,global_oom,task_memcg=/,task=${name},pid=${pid},uid=0`,
+  `Out of memory: Killed process ${pid} (${name}) total-vm:1kB`,
+];
+const inContainer = [
+  "x invoked oom-killer: gfp_mask=0xcc0",
+  "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a,task=x,pid=3,uid=0",
+];
+const told = (name: string, pid: number) =>
+  `n1 Warning SystemOOM System OOM encountered, victim process: ${name}, pid: ${pid}`;
+
+function world() {
+  const clock = new ManualClock();
+  const messages = new FakeKernelMessages();
+  const machine = new FakeMachine("n1");
+  const disk = new FakeFiles({ clock });
+  disk.makeFolder("/r", 0o755);
+  const events: string[] = [];
+  const log = keptLog();
+  const start = () => {
+    const stop = new AbortController();
+    const emit = (subject: { readonly name: string }, type: string, reason: string, message: string) =>
+      void events.push(`${subject.name} ${type} ${reason} ${message}`);
+    const ended = runOomWatcher(
+      { messages, machine, files: disk.port, clock, events: { emit }, log, nodeName: "n1", toldFile: "/r/oom" },
+      stop.signal,
+    );
+    return async () => {
+      await clock.advance(1);
+      stop.abort(new Error("over"));
+      await ended;
+    };
+  };
+  return { clock, messages, machine, disk, events, log, start };
+}
+
+test("[1.22] a machine out of memory is told as the node's event, a container at its limit is not", async () => {
+  const { messages, events, start, clock } = world();
+  const stop = start();
+  messages.say("usb 1-1: new device", ...inContainer, ...kill("stress", 7));
+  await clock.advance(1);
+  messages.say(...kill("other", 8));
+  await stop();
+  assert.deepEqual(events, [told("stress", 7), told("other", 8)]);
+});
+
+test("[1.22] what happened while no agent ran is told by the next, and nothing twice", async () => {
+  const { messages, events, start } = world();
+  messages.say(...kill("early", 6));
+  await start()();
+  messages.say(...kill("between", 7));
+  await start()();
+  await start()();
+  assert.deepEqual(events, [told("early", 6), told("between", 7)]);
+});
+
+test("a restarted machine counts its messages anew, and so do we", async () => {
+  const { messages, machine, events, start } = world();
+  messages.say(...kill("a", 6), ...kill("b", 7));
+  await start()();
+  messages.restart();
+  machine.machine = { ...machine.machine, bootId: "another" };
+  messages.say(...kill("c", 5));
+  await start()();
+  assert.deepEqual(events, [told("a", 6), told("b", 7), told("c", 5)]);
+});
+
+test("messages that cannot be followed for a while are followed again, and nothing is told twice", async () => {
+  const { messages, events, log, start, clock } = world();
+  const stop = start();
+  messages.say(...kill("a", 6));
+  await clock.advance(1);
+  messages.trouble = "EIO";
+  messages.say("x");
+  await clock.advance(9_000);
+  messages.trouble = undefined;
+  messages.say(...kill("b", 7));
+  await clock.advance(2_000);
+  await stop();
+  assert.deepEqual(events, [told("a", 6), told("b", 7)]);
+  assert.match(log.lines.join("\n"), /cannot be followed; trying again: EIO/);
+});
+
+test("a file that is none of ours is said to be so, and no kill is lost for it", async () => {
+  const { messages, disk, events, log, start } = world();
+  await disk.port.writeAtomically("/r/oom", new TextEncoder().encode("{}"), 0o600);
+  messages.say(...kill("a", 6));
+  await start()();
+  assert.deepEqual(events, [told("a", 6)]);
+  assert.match(log.lines.join("\n"), /E How far the kernel's messages were read is not known: it is none of ours/);
+});

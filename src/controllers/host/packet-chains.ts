@@ -1,0 +1,74 @@
+/**
+ * Keeps the iptables chains that others look for: made at the start, looked for every minute, and made again when somebody flushed them. Nothing of
+ * the agent needs them, so a machine without iptables, or one that refuses, is said once and runs on.
+ */
+import { sleep } from "../../concurrency/sleep.ts";
+import { CANARIES, chainSteps } from "../../domain/host/packet-chains.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { PacketChains, PacketFamily } from "../../ports/packet-chains.ts";
+
+const LOOK_EVERY_MS = 60_000;
+
+export interface PacketChainsParts {
+  readonly chains: PacketChains;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export async function runPacketChains(parts: PacketChainsParts, shutdown: AbortSignal): Promise<void> {
+  const { clock, log } = parts;
+  const families = await usableFamilies(parts);
+  if (families.length === 0) {
+    log.info(0, "No iptables support on this system; not creating the KUBE-IPTABLES-HINT chain");
+    return;
+  }
+  const kept: PacketFamily[] = [];
+  for (const family of families) {
+    const isMade = await make(parts, family);
+    if (isMade) kept.push(family);
+    log.info(0, isMade ? "Initialized iptables rules." : FAILED, { protocol: family });
+  }
+  while (!shutdown.aborted && kept.length > 0) {
+    await sleep(clock, LOOK_EVERY_MS, shutdown).catch(() => undefined);
+    for (const family of kept) if (!shutdown.aborted) await look(parts, family);
+  }
+}
+
+async function usableFamilies({ chains, log }: PacketChainsParts): Promise<readonly PacketFamily[]> {
+  try {
+    return await chains.families();
+  } catch (error) {
+    log.error("iptables cannot be asked", error);
+    return [];
+  }
+}
+
+const FAILED = "Failed to initialize iptables rules; some functionality may be missing.";
+
+async function make({ chains, log }: PacketChainsParts, family: PacketFamily): Promise<boolean> {
+  try {
+    for (const step of chainSteps(family)) {
+      if (step.kind === "chain") await chains.ensureChain(family, step.table, step.chain);
+      else await chains.ensureRule(family, step, step.place);
+    }
+    return true;
+  } catch (error) {
+    log.error("Failed to ensure that iptables chains exist", error, { protocol: family });
+    return false;
+  }
+}
+
+async function look(parts: PacketChainsParts, family: PacketFamily): Promise<void> {
+  const { chains, log } = parts;
+  try {
+    for (const { table, chain } of CANARIES) {
+      if (await chains.hasChain(family, table, chain)) continue;
+      log.info(0, "Reloading after iptables flush", { protocol: family, table });
+      await make(parts, family);
+      return;
+    }
+  } catch (error) {
+    log.error("Cannot look whether the iptables chains are there", error, { protocol: family });
+  }
+}

@@ -1,0 +1,553 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { diagnose } from "./diagnose.ts";
+import type { AgentProcess, DiskSeen, HostFacts, KernelSetting, PairSeen } from "./facts.ts";
+import { FINDING_NAMES, type FindingName, type Looked } from "./finding.ts";
+import { diagnosisJson, diagnosisText, exitCodeOf } from "./show.ts";
+
+const NOW = Date.UTC(2026, 5, 1);
+const DAY = 86_400_000;
+const GIB = 1n << 30n;
+
+const seen = <T>(value: T): Looked<T> => ({ kind: "seen", value });
+const unseen = { kind: "unseen", why: "EACCES" } as const;
+
+/** Between which days, from now, it is good. */
+const pair = (from: number, to: number, user = "system:node:n1", keyFits = true): PairSeen => ({
+  kind: "there",
+  where: "/pki/a.pem",
+  chain: [
+    {
+      subject: { commonName: user, organizations: [] },
+      notBeforeWallMs: NOW + from * DAY,
+      notAfterWallMs: NOW + to * DAY,
+    },
+  ],
+  keyFits,
+});
+
+const setting = (name: string, value: string | undefined): KernelSetting => ({ name, value, writable: true });
+
+const DISK: DiskSeen = {
+  use: "agent",
+  path: "/var/lib/kubelet",
+  room: seen({ availableBytes: 50n * GIB, capacityBytes: 100n * GIB, inodes: 1_000_000n, inodesFree: 900_000n }),
+  writeTrouble: seen(undefined),
+  bytesMin: { kind: "share", share: 0.1 },
+  inodesMin: { kind: "amount", amount: 50_000n },
+};
+
+const SETTINGS = [
+  setting("net.ipv4.ip_forward", "1"),
+  setting("net.ipv6.conf.all.forwarding", "0"),
+  setting("net.bridge.bridge-nf-call-iptables", "1"),
+  setting("fs.inotify.max_user_instances", "128"),
+  setting("fs.inotify.max_user_watches", "65536"),
+  setting("kernel.pid_max", "4194304"),
+];
+
+const SOUND: HostFacts = {
+  nowWallMs: NOW,
+  uid: 0,
+  configuration: { refused: undefined, lenient: undefined, warnings: [], access: undefined },
+  node: { name: "n1", standalone: false, addressTrouble: seen(undefined), ipv6: false },
+  runtime: {
+    endpoint: "unix:///run/containerd/containerd.sock",
+    answer: { kind: "answers", version: { name: "containerd", version: "v2.2.0", apiVersion: "v1" } },
+    conditions: seen([
+      { type: "RuntimeReady", status: true, reason: "", message: "" },
+      { type: "NetworkReady", status: true, reason: "", message: "" },
+    ]),
+    driver: seen("systemd"),
+    driverOfSettings: "systemd",
+    imageTrouble: undefined,
+  },
+  network: {
+    folder: "/etc/cni/net.d",
+    programFolders: ["/opt/cni/bin"],
+    configuration: seen({ file: "/etc/cni/net.d/10-bridge.conflist", plugins: ["bridge", "host-local", "portmap"] }),
+    programs: seen(["bridge", "host-local", "loopback", "portmap"]),
+  },
+  cgroups: {
+    configured: "systemd",
+    systemd: seen(true),
+    tree: seen({ version: 2, controllers: ["cpuset", "cpu", "io", "memory", "pids"], readOnly: false }),
+  },
+  swap: { failsOn: true, devices: seen([]) },
+  kernel: {
+    release: seen("6.1.0-28-amd64"),
+    protect: false,
+    tunables: seen([{ ...setting("vm.overcommit_memory", "0"), wanted: "1" }]),
+    settings: seen(SETTINGS),
+    fileSystems: seen(["ext4", "overlay"]),
+    messages: seen(true),
+  },
+  ports: {
+    wanted: [
+      { use: "the node's own API", address: "0.0.0.0", port: 10_250 },
+      { use: "healthz", address: "127.0.0.1", port: 10_248 },
+    ],
+    listeners: seen([{ address: "0.0.0.0", port: 22, process: { pid: 7, command: "sshd" } }]),
+    agents: seen([]),
+  },
+  identity: {
+    kubeconfigTrouble: undefined,
+    bootstrapTrouble: undefined,
+    rotates: true,
+    client: pair(-100, 265),
+    serving: { kind: "absent" },
+    servingRotates: false,
+    clientCa: pair(-1000, 2650, "kubernetes"),
+  },
+  api: {
+    kind: "answers",
+    url: "https://192.0.2.1:6443",
+    status: 200,
+    message: "",
+    version: { major: 1, minor: 36 },
+    aheadMs: 900,
+    otherMachine: undefined,
+  },
+  disks: [DISK],
+  resolver: { path: "/etc/resolv.conf", text: { kind: "text", text: "nameserver 192.0.2.53\nsearch a.example\n" } },
+  programs: { wantsIptables: true, found: seen({ mount: true, umount: true, flock: true, iptables: true }) },
+};
+
+const changed = {
+  configuration: (to: Partial<HostFacts["configuration"]>) => ({
+    ...SOUND,
+    configuration: { ...SOUND.configuration, ...to },
+  }),
+  node: (to: Partial<HostFacts["node"]>) => ({ ...SOUND, node: { ...SOUND.node, ...to } }),
+  runtime: (to: Partial<HostFacts["runtime"]>) => ({ ...SOUND, runtime: { ...SOUND.runtime, ...to } }),
+  network: (to: Partial<HostFacts["network"]>) => ({ ...SOUND, network: { ...SOUND.network, ...to } }),
+  cgroups: (to: Partial<HostFacts["cgroups"]>) => ({ ...SOUND, cgroups: { ...SOUND.cgroups, ...to } }),
+  kernel: (to: Partial<HostFacts["kernel"]>) => ({ ...SOUND, kernel: { ...SOUND.kernel, ...to } }),
+  identity: (to: Partial<HostFacts["identity"]>) => ({ ...SOUND, identity: { ...SOUND.identity, ...to } }),
+  ports: (to: Partial<HostFacts["ports"]>) => ({ ...SOUND, ports: { ...SOUND.ports, ...to } }),
+  api: (to: Partial<Extract<HostFacts["api"], { kind: "answers" }>>) => ({
+    ...SOUND,
+    api: { ...SOUND.api, ...to } as HostFacts["api"],
+  }),
+  disk: (to: Partial<DiskSeen>) => ({ ...SOUND, disks: [{ ...DISK, ...to }] }),
+  room: (to: object) => ({
+    ...SOUND,
+    disks: [{ ...DISK, room: seen({ ...(DISK.room as { readonly value: object }).value, ...to }) } as DiskSeen],
+  }),
+  resolver: (text: string) => ({ ...SOUND, resolver: { path: "/r", text: { kind: "text", text } } as const }),
+  sysctl: (name: string, value: string | undefined) => ({
+    ...SOUND,
+    kernel: {
+      ...SOUND.kernel,
+      settings: seen([...SETTINGS.filter((each) => each.name !== name), setting(name, value)]),
+    },
+  }),
+  tree: (controllers: readonly string[], version: 1 | 2 = 2, readOnly = false) => ({
+    ...SOUND,
+    cgroups: { ...SOUND.cgroups, tree: seen({ version, controllers, readOnly }) },
+  }),
+};
+
+const deckhand = (pid: number): AgentProcess => ({ pid, command: "deckhand kubelet", isDeckhand: true });
+const answers = (name: string, version: string, apiVersion = "v1") =>
+  ({ kind: "answers", version: { name, version, apiVersion } }) as const;
+const notReady = (type: string) =>
+  seen([{ type, status: false, reason: "Broken", message: "it is" }]) as HostFacts["runtime"]["conditions"];
+
+/** The host, what is found, and what it says was seen. */
+const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonly FindingName[], RegExp]>> = {
+  "a file that does not decode": [
+    changed.configuration({ refused: "invalid configuration: maxPods" }),
+    "configuration-refused",
+    /maxPods/,
+  ],
+  "a field that is spelt wrongly": [
+    changed.configuration({ lenient: 'unknown field "maxPod"' }),
+    "configuration-lenient",
+    /"maxPod"/,
+  ],
+  "a setting without effect": [changed.configuration({ warnings: ["--x is set"] }), "configuration-warning", /--x/],
+  "nobody may ask": [
+    changed.configuration({ access: "no authentication method configured" }),
+    "access-refused",
+    /no auth/,
+  ],
+  "an ordinary user": [{ ...SOUND, uid: 1000 }, "not-root", /1000/],
+  "no kubeconfig": [changed.node({ standalone: true }), "standalone", /--kubeconfig/],
+  "a host name with an underscore": [
+    { ...changed.node({ name: "my_host" }), identity: { ...SOUND.identity, client: { kind: "absent" } } },
+    "node-name-invalid",
+    /my_host/,
+  ],
+  "no address": [changed.node({ addressTrouble: seen("can't get ip") }), "node-address-unusable", /can't get ip/],
+  "an address that cannot be asked for": [
+    changed.node({ addressTrouble: unseen }),
+    "could-not-look",
+    /address: EACCES/,
+  ],
+  "a certificate of another node": [
+    changed.identity({ client: pair(-100, 265, "system:node:n2") }),
+    "node-name-not-ours",
+    /system:node:n2.* n1/,
+  ],
+
+  "the runtime is down": [
+    changed.runtime({ answer: { kind: "silent", why: "connect ENOENT" } }),
+    "runtime-unreachable",
+    /containerd.sock: connect ENOENT/,
+  ],
+  "the runtime is down, and where its network is set up only it could say": [
+    {
+      ...changed.network({ configuration: seen(undefined) }),
+      runtime: { ...SOUND.runtime, answer: { kind: "silent", why: "refused" } },
+    },
+    "runtime-unreachable",
+    /refused/,
+  ],
+  "containerd without CRI": [
+    changed.runtime({ answer: { kind: "stranger", why: "unknown service runtime.v1.RuntimeService" } }),
+    "runtime-without-cri",
+    /unknown service/,
+  ],
+  "a CRI of long ago": [
+    changed.runtime({ answer: answers("old", "1", "v1alpha2") }),
+    "runtime-without-cri",
+    /v1alpha2/,
+  ],
+  "containerd 1.7": [changed.runtime({ answer: answers("containerd", "1.7.24") }), "runtime-old", /1\.7\.24/],
+  "CRI-O 1.30": [changed.runtime({ answer: answers("cri-o", "1.30.1") }), "runtime-old", /1\.30\.1/],
+  "a runtime that is not ready": [
+    changed.runtime({ conditions: notReady("RuntimeReady") }),
+    "runtime-not-ready",
+    /Broken: it is/,
+  ],
+  "a network that is not ready": [
+    changed.runtime({ conditions: notReady("NetworkReady") }),
+    "network-not-ready",
+    /NetworkReady is false/,
+  ],
+  "a runtime that does not tell its state": [
+    changed.runtime({ conditions: unseen }),
+    "could-not-look",
+    /runtime's state: EACCES/,
+  ],
+  "an image service elsewhere that is down": [
+    changed.runtime({ imageTrouble: { endpoint: "unix:///i.sock", why: "refused" } }),
+    "image-service-unreachable",
+    /i\.sock: refused/,
+  ],
+  "no CNI configuration, told once": [
+    {
+      ...changed.network({ configuration: seen(undefined) }),
+      runtime: { ...SOUND.runtime, conditions: notReady("NetworkReady") },
+    },
+    "cni-configuration-missing",
+    /net\.d holds no/,
+  ],
+  "a CNI configuration that is no JSON": [
+    changed.network({ configuration: seen({ file: "/etc/cni/net.d/0.conf", plugins: { fault: "no JSON" } }) }),
+    "cni-configuration-broken",
+    /0\.conf: no JSON/,
+  ],
+  "CNI plug-ins that are not installed": [
+    changed.network({ programs: seen(["loopback", "portmap"]) }),
+    ["cni-plugin-missing", "cni-plugin-missing"],
+    /^bridge, needed by .*opt\/cni\/bin/,
+  ],
+  "no loopback plug-in for containerd": [
+    changed.network({ programs: seen(["bridge", "host-local", "portmap"]) }),
+    "cni-plugin-missing",
+    /^loopback/,
+  ],
+  "a CNI folder that cannot be read": [changed.network({ configuration: unseen }), "could-not-look", /net\.d: EACCES/],
+
+  "no control groups": [changed.cgroups({ tree: seen(undefined) }), "cgroup-missing", /sys\/fs\/cgroup/],
+  "control groups that are read-only": [
+    changed.tree(["cpu", "cpuset", "memory", "pids"], 2, true),
+    "cgroup-read-only",
+    /read-only/,
+  ],
+  "a kernel without the memory controller": [
+    changed.tree(["cpu", "cpuset", "pids"]),
+    "cgroup-controller-missing",
+    /for memory$/,
+  ],
+  "cgroup v1 without cpuacct": [
+    changed.tree(["cpu", "cpuset", "memory", "pids"], 1),
+    ["cgroup-controller-missing", "cgroup-v1"],
+    /cpuacct/,
+  ],
+  "a kernel that does not count processes": [changed.tree(["cpu", "cpuset", "memory"]), "cgroup-pids-missing", /pids/],
+  "the wrong driver in the configuration": [
+    changed.cgroups({ configured: "cgroupfs" }),
+    "cgroup-driver-overridden",
+    /says cgroupfs, the runtime says systemd/,
+  ],
+  "the wrong driver, and a runtime that cannot be asked": [
+    {
+      ...changed.cgroups({ configured: "cgroupfs" }),
+      runtime: { ...SOUND.runtime, driver: seen(undefined) },
+    },
+    "cgroup-driver-unagreed",
+    /says cgroupfs, the runtime says systemd/,
+  ],
+  "the systemd driver without systemd": [
+    changed.cgroups({ systemd: seen(false) }),
+    "cgroup-driver-without-systemd",
+    /systemd/,
+  ],
+  "cgroupfs beside systemd": [
+    {
+      ...changed.cgroups({ configured: "cgroupfs" }),
+      runtime: { ...SOUND.runtime, driver: seen("cgroupfs") },
+    },
+    "cgroupfs-under-systemd",
+    /cgroupfs/,
+  ],
+  "swap on": [{ ...SOUND, swap: { failsOn: true, devices: seen(["/dev/sda2"]) } }, "swap-on", /sda2/],
+
+  "an old kernel": [changed.kernel({ release: seen("4.18.0-553.el8") }), "kernel-old", /4\.18/],
+  "protected kernel settings that are wrong": [
+    changed.kernel({ protect: true }),
+    "kernel-setting-wrong",
+    /vm\.overcommit_memory is 0, and is to be 1/,
+  ],
+  "kernel settings that cannot be written": [
+    changed.kernel({ tunables: seen([{ name: "kernel.panic", value: "0", wanted: "10", writable: false }]) }),
+    "kernel-setting-locked",
+    /kernel\.panic is 0/,
+  ],
+  "no forwarding": [changed.sysctl("net.ipv4.ip_forward", "0"), "ip-forward-off", /is 0/],
+  "no forwarding of IPv6": [changed.node({ ipv6: true }), "ipv6-forward-off", /all\.forwarding is 0/],
+  "br_netfilter not loaded": [
+    changed.sysctl("net.bridge.bridge-nf-call-iptables", undefined),
+    "bridge-netfilter-off",
+    /not loaded/,
+  ],
+  "bridged packets past iptables": [
+    changed.sysctl("net.bridge.bridge-nf-call-iptables", "0"),
+    "bridge-netfilter-off",
+    /is 0/,
+  ],
+  "no overlay": [changed.kernel({ fileSystems: seen(["ext4"]) }), "overlay-missing", /overlay/],
+  "few inotify instances": [changed.sysctl("fs.inotify.max_user_instances", "16"), "inotify-low", /16/],
+  "few inotify watches": [changed.sysctl("fs.inotify.max_user_watches", "1024"), "inotify-low", /1024/],
+  "few process numbers": [changed.sysctl("kernel.pid_max", "4096"), "pid-max-low", /4096/],
+  "no kernel messages": [changed.kernel({ messages: unseen }), "kmsg-unreadable", /EACCES/],
+
+  "the port taken": [
+    changed.ports({ listeners: seen([{ address: "::", port: 10_250, process: { pid: 9, command: "nc" } }]) }),
+    "port-taken",
+    /0\.0\.0\.0:10250, for the node's own API, is taken by pid 9 \(nc\)/,
+  ],
+  "the port of health taken by nobody that can be seen": [
+    changed.ports({ listeners: seen([{ address: "127.0.0.1", port: 10_248, process: undefined }]) }),
+    "port-taken",
+    /cannot be seen/,
+  ],
+  "the Go kubelet still runs": [
+    changed.ports({
+      agents: seen([{ pid: 5, command: "/usr/bin/kubelet --config x", isDeckhand: false }]),
+      listeners: seen([{ address: "::", port: 10_250, process: { pid: 5, command: "kubelet" } }]),
+    }),
+    "another-kubelet",
+    /pid 5 \(\/usr\/bin\/kubelet/,
+  ],
+  "two agents": [changed.ports({ agents: seen([deckhand(5), deckhand(6)]) }), "second-agent", /pid 5 .* pid 6/],
+  "an agent that runs": [changed.ports({ agents: seen([deckhand(5)]) }), "agent-running", /pid 5/],
+
+  "an expired client certificate": [
+    changed.identity({ client: pair(-365, -1) }),
+    "client-certificate-expired",
+    /ended on 2026-05-31 00:00Z/,
+  ],
+  "a client certificate of tomorrow": [
+    changed.identity({ client: pair(1, 365) }),
+    "client-certificate-not-yet",
+    /begins on 2026-06-02/,
+  ],
+  "a client certificate that was not renewed": [
+    changed.identity({ client: pair(-340, 25) }),
+    "client-certificate-soon",
+    /in 25 days/,
+  ],
+  "a client certificate that nobody renews": [
+    changed.identity({ rotates: false, client: pair(-338, 27) }),
+    "client-certificate-soon",
+    /in 27 days/,
+  ],
+  "the key of another": [
+    changed.identity({ client: pair(-1, 364, "system:node:n1", false) }),
+    "client-key-not-ours",
+    /another certificate/,
+  ],
+  "a kubeconfig that is not there": [
+    changed.identity({ kubeconfigTrouble: "no such file" }),
+    "kubeconfig-refused",
+    /no such file/,
+  ],
+  "a node that is about to join": [
+    changed.identity({ kubeconfigTrouble: "no such file", bootstrapTrouble: { why: undefined } }),
+    "bootstrap-needed",
+    /no such file/,
+  ],
+  "a node that cannot join": [
+    changed.identity({ client: pair(-9, -1), bootstrapTrouble: { why: "no current-context" } }),
+    "bootstrap-kubeconfig-refused",
+    /is over, and no current-context/,
+  ],
+  "serving files that are none": [
+    changed.identity({ serving: { kind: "refused", why: "no certificate in /c" } }),
+    "serving-certificate-refused",
+    /\/c/,
+  ],
+  "an expired serving certificate": [
+    changed.identity({ serving: pair(-365, -1) }),
+    "serving-certificate-expired",
+    /ended/,
+  ],
+  "a serving certificate of tomorrow": [
+    changed.identity({ serving: pair(1, 2) }),
+    "serving-certificate-not-yet",
+    /begins/,
+  ],
+  "a serving certificate at its end": [
+    changed.identity({ serving: pair(-364, 1) }),
+    "serving-certificate-soon",
+    /in 24 hours/,
+  ],
+  "no file of authorities": [
+    changed.identity({ clientCa: { kind: "refused", why: "open /ca: no such file" } }),
+    "client-ca-refused",
+    /\/ca/,
+  ],
+  "an authority that is over": [changed.identity({ clientCa: pair(-9, -1, "old-ca") }), "client-ca-expired", /old-ca/],
+  "a clock without a battery": [
+    { ...SOUND, nowWallMs: Date.UTC(1970, 0, 1, 0, 5), identity: { ...SOUND.identity, client: { kind: "absent" } } },
+    "clock-unset",
+    /1970-01-01 00:05Z/,
+  ],
+  "a clock that is late": [changed.api({ aheadMs: 600_000 }), "clock-skewed", /10 minutes behind/],
+
+  "no API server": [
+    { ...SOUND, api: { kind: "silent", url: "https://a:1", why: "ECONNREFUSED" } },
+    "api-unreachable",
+    /a:1: ECONNREFUSED/,
+  ],
+  "an API server in trouble": [changed.api({ status: 503, message: "etcd" }), "api-unreachable", /answered 503: etcd/],
+  "credentials of another cluster": [
+    changed.api({ status: 401, message: "Unauthorized" }),
+    "api-unauthorized",
+    /Unauth/,
+  ],
+  "no right to the own Node": [changed.api({ status: 403, message: "forbidden" }), "api-forbidden", /forbidden/],
+  "an API server that is older": [changed.api({ version: { major: 1, minor: 35 } }), "api-version-skew", /1\.35/],
+  "an API server that is far newer": [changed.api({ version: { major: 1, minor: 40 } }), "api-version-skew", /1\.40/],
+  "two machines of one name": [changed.api({ otherMachine: "abc" }), "node-name-taken", /abc reports as n1/],
+
+  "a full disk": [changed.room({ availableBytes: 0n }), "disk-full", /kubelet \(agent\) has 0 MiB of 102400 MiB/],
+  "a disk that is nearly full": [
+    changed.room({ availableBytes: GIB }),
+    "disk-pressure",
+    /1024 MiB of 102400 MiB left, less than 10240 MiB/,
+  ],
+  "no inodes": [changed.room({ inodesFree: 0n }), "inodes-gone", /0 of 1000000/],
+  "few inodes": [changed.room({ inodesFree: 9n }), "inodes-pressure", /less than 50000/],
+  "a folder that is read-only": [changed.disk({ writeTrouble: seen("EROFS") }), "folder-unwritable", /EROFS/],
+  "a disk that does not answer": [changed.disk({ room: unseen }), "could-not-look", /disk of .*: EACCES/],
+  "no resolv.conf": [
+    { ...SOUND, resolver: { path: "/r", text: { kind: "refused", why: "ENOENT" } } },
+    "resolv-conf-refused",
+    /\/r: ENOENT/,
+  ],
+  "an empty resolv.conf": [changed.resolver("# nothing\n"), "resolv-conf-empty", /no nameserver/],
+  "the stub of systemd-resolved": [changed.resolver("nameserver 127.0.0.53\n"), "resolv-conf-loop", /127\.0\.0\.53/],
+  "too many servers": [
+    changed.resolver([1, 2, 3, 4].map((n) => `nameserver 192.0.2.${n}\n`).join("")),
+    "resolv-conf-long",
+    /4 servers/,
+  ],
+  "no mount": [
+    { ...SOUND, programs: { wantsIptables: true, found: seen({ mount: false, iptables: true }) } },
+    "program-missing",
+    /no mount/,
+  ],
+  "no iptables": [
+    { ...SOUND, programs: { wantsIptables: true, found: seen({ iptables: false }) } },
+    "iptables-missing",
+    /no iptables/,
+  ],
+};
+
+describe("doctor", () => {
+  test("finds nothing on a sound host", () => {
+    assert.deepEqual(diagnose(SOUND), []);
+    assert.equal(diagnosisText([]), "Nothing on this host would stop or hurt a node.\n");
+    assert.equal(exitCodeOf([]), 0);
+  });
+
+  for (const [host, [facts, wanted, says]] of Object.entries(BROKEN)) {
+    test(`a broken host: ${host}`, () => {
+      const found = diagnose(facts);
+      assert.deepEqual(
+        found.map(({ name }) => name),
+        [wanted].flat(),
+      );
+      assert.match(found[0]?.seen ?? "", says);
+    });
+  }
+
+  test("every finding has a broken host", () => {
+    const shown = new Set(Object.values(BROKEN).flatMap(([, wanted]) => wanted));
+    assert.deepEqual(
+      FINDING_NAMES.filter((name) => !shown.has(name)),
+      [],
+    );
+  });
+});
+
+/** What is not wrong, though it might seem so. */
+const SOUND_TOO: Readonly<Record<string, HostFacts>> = {
+  "swap where it is allowed": { ...SOUND, swap: { failsOn: false, devices: seen(["/dev/sda2"]) } },
+  "no bridge, and no br_netfilter": {
+    ...changed.sysctl("net.bridge.bridge-nf-call-iptables", undefined),
+    network: {
+      ...SOUND.network,
+      configuration: seen({ file: "/c", plugins: ["cilium-cni"] }),
+      programs: seen(["cilium-cni", "loopback"]),
+    },
+  },
+  "a node that is not registered yet": changed.api({ status: 404, message: "not found" }),
+  "a listener on the port of another address": changed.ports({
+    listeners: seen([{ address: "192.0.2.1", port: 10_248, process: undefined }]),
+  }),
+  "no iptables where no chains are wanted": {
+    ...SOUND,
+    programs: { wantsIptables: false, found: seen({ iptables: false }) },
+  },
+  "a file system that counts no inodes": changed.room({ inodes: 0n, inodesFree: 0n }),
+  "a young certificate of a day": changed.identity({ rotates: false, client: pair(-0.1, 0.9) }),
+  "no resolver for pods": { ...SOUND, resolver: { path: "", text: { kind: "refused", why: "ENOENT" } } },
+  "settings that the agent will write": SOUND,
+};
+
+describe("doctor is silent about", () => {
+  for (const [what, facts] of Object.entries(SOUND_TOO)) test(what, () => assert.deepEqual(diagnose(facts), []));
+});
+
+test("the worst comes first, and the exit code is of the worst: 0 with notes only, 1 hurts, 2 stops", () => {
+  const all = diagnose({
+    ...SOUND,
+    node: { ...SOUND.node, standalone: true },
+    uid: 5,
+    resolver: { path: "/r", text: { kind: "text", text: "" } },
+  });
+  assert.deepEqual(
+    all.map(({ severity }) => severity),
+    ["stops", "hurts", "note"],
+  );
+  assert.deepEqual([exitCodeOf(all), exitCodeOf(all.slice(1)), exitCodeOf(all.slice(2))], [2, 1, 0]);
+  assert.match(diagnosisText(all), /^STOPS {2}not-root\n {7}doctor runs as user 5\n {7}→ run it.*\n\nHURTS/);
+  assert.match(diagnosisText(all), /\n1 that stop a node, 1 that hurt it, 1 to know\.\n$/);
+  assert.deepEqual(JSON.parse(diagnosisJson(all)), { exitCode: 2, findings: all });
+});

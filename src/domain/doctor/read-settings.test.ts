@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { configurationName, networkConfiguration } from "./network-configuration.ts";
+import { runtimeSettings, USUAL_SETTINGS } from "./runtime-settings.ts";
+
+test("containerd's settings are taken from what it tells, the usual places where it does not", () => {
+  const handler = (isSystemd: boolean) => ({
+    defaultRuntimeName: "runc",
+    runtimes: { runc: { options: { SystemdCgroup: isSystemd } } },
+  });
+  const told = (config: object) => runtimeSettings({ config: JSON.stringify(config) });
+  assert.deepEqual(told({ cni: { confDir: "/c", binDirs: ["/a", "/b"] }, containerd: handler(true) }), {
+    networkFolder: "/c",
+    networkProgramFolders: ["/a", "/b"],
+    driver: "systemd",
+  });
+  assert.deepEqual(told({ cni: { binDir: "/old" }, containerd: handler(false) }), {
+    ...USUAL_SETTINGS,
+    networkProgramFolders: ["/old"],
+    driver: "cgroupfs",
+  });
+  assert.deepEqual(told({}), USUAL_SETTINGS);
+  assert.deepEqual(runtimeSettings({ other: "{" }), USUAL_SETTINGS);
+  assert.throws(() => runtimeSettings({ config: "{" }), SyntaxError);
+});
+
+test("the first network configuration by name is the one", () => {
+  assert.equal(configurationName(["99-b.conf", "README", "10-a.conflist.bak", "20-c.json"]), "20-c.json");
+  assert.equal(configurationName(["x.conflist.bak"]), undefined);
+});
+
+for (const [what, file, text, plugins] of [
+  [
+    "a list",
+    "a.conflist",
+    '{"name":"n","plugins":[{"type":"bridge","ipam":{"type":"host-local"}},{"type":"portmap"}]}',
+    ["bridge", "host-local", "portmap"],
+  ],
+  ["a single one", "a.conf", '{"name":"n","type":"ptp","ipam":{}}', ["ptp"]],
+  ["a list without plug-ins", "a.conflist", '{"name":"n","plugins":[]}', { fault: "it names no plug-ins" }],
+  ["a single one in a list's file", "a.conflist", '{"name":"n","type":"ptp"}', { fault: "it names no plug-ins" }],
+  ["one without a type", "a.conf", '{"name":"n"}', { fault: "a plug-in has no type" }],
+  ["one without a name", "a.conf", '{"type":"ptp"}', { fault: "it has no name" }],
+  ["half a file", "a.conf", '{"name":', { fault: "it is no JSON" }],
+  ["null", "a.conf", "null", { fault: "a plug-in has no type" }],
+] as const) {
+  test(`a network configuration: ${what}`, () => assert.deepEqual(networkConfiguration(file, text), { file, plugins }));
+}

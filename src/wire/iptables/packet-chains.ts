@@ -1,0 +1,78 @@
+/** The PacketChains port over the programs iptables and ip6tables, with an argument list and never a shell. */
+import { execFile } from "node:child_process";
+import type { PacketChains, PacketFamily } from "../../ports/packet-chains.ts";
+import { errnoOf } from "../host/errno.ts";
+
+const PROGRAMS: Readonly<Record<PacketFamily, string>> = { IPv4: "iptables", IPv6: "ip6tables" };
+const LIMIT_MS = 30_000;
+/** Others hold the tables for a moment: so many seconds it waits for them. */
+const WAIT = ["-w", "5"];
+/** "That chain is there already", "there is no such rule". */
+const NO = 1;
+
+interface Answer {
+  readonly code: number;
+  readonly text: string;
+}
+
+export interface PacketChainsOptions {
+  /** What stands before the program, for one that runs it elsewhere. */
+  readonly prefix?: readonly string[];
+}
+
+export function createPacketChains({ prefix = [] }: PacketChainsOptions = {}): PacketChains {
+  const run = (family: PacketFamily, ...args: readonly string[]) =>
+    ask([...prefix, PROGRAMS[family], ...WAIT, ...args]);
+  const required = async (family: PacketFamily, ...args: readonly string[]) => {
+    const answer = await run(family, ...args);
+    if (answer?.code !== 0) throw failure(family, args, answer);
+  };
+  return {
+    async families() {
+      const found: PacketFamily[] = [];
+      for (const family of ["IPv4", "IPv6"] as const) {
+        // There may be the program and no table for it in the kernel.
+        if ((await run(family, "-t", "nat", "-S", "POSTROUTING"))?.code === 0) found.push(family);
+      }
+      return found;
+    },
+    async hasChain(family, table, chain) {
+      const args = ["-t", table, "-S", chain];
+      const answer = await run(family, ...args);
+      if (answer?.code === 0) return true;
+      if (answer?.code === NO) return false;
+      throw failure(family, args, answer);
+    },
+    async ensureChain(family, table, chain) {
+      const args = ["-t", table, "-N", chain];
+      const answer = await run(family, ...args);
+      if (answer?.code !== 0 && !(answer?.code === NO && /exists/.test(answer.text)))
+        throw failure(family, args, answer);
+    },
+    async ensureRule(family, { table, chain, rule }, place) {
+      const args = ["-t", table, "-C", chain, ...rule];
+      const answer = await run(family, ...args);
+      if (answer?.code === 0) return;
+      if (answer?.code !== NO) throw failure(family, args, answer);
+      await required(family, "-t", table, place === "first" ? "-I" : "-A", chain, ...rule);
+    },
+  };
+}
+
+const failure = (family: PacketFamily, args: readonly string[], answer: Answer | undefined) =>
+  new Error(
+    `${PROGRAMS[family]} ${args.join(" ")}: ${answer === undefined ? "there is no such program" : `${answer.text.trim()} (${answer.code})`}`,
+  );
+
+/** Undefined: there is no such program. */
+function ask([file = "", ...args]: readonly string[]): Promise<Answer | undefined> {
+  return new Promise((resolve, reject) => {
+    execFile(file, args, { timeout: LIMIT_MS }, (error, stdout, stderr) => {
+      const text = stdout + stderr;
+      if (error === null) resolve({ code: 0, text });
+      else if (errnoOf(error) === "ENOENT") resolve(undefined);
+      else if (typeof error.code === "number") resolve({ code: error.code, text });
+      else reject(error);
+    });
+  });
+}

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { AS_AUTHORITY, FOR_CLIENTS, FOR_SERVERS, TestCertificates } from "../../../test/support/test-certificates.ts";
+import { hostClock } from "../host/clock.ts";
+import { askOnce } from "./ask-once.ts";
+
+const never = new AbortController().signal;
+
+test("one question is answered with its status, its JSON and the server's clock, as whoever the credentials say", async () => {
+  await using certificates = await TestCertificates.in();
+  const authority = await certificates.selfSigned({ subject: "/CN=ca", extensions: [AS_AUTHORITY] });
+  const extensions = [FOR_SERVERS, "subjectAltName=IP:127.0.0.1"];
+  const [serving, client] = await Promise.all([
+    certificates.issue(authority, { subject: "/CN=server", extensions }),
+    certificates.issue(authority, { subject: "/CN=system:node:n1", extensions: [FOR_CLIENTS] }),
+  ]);
+  const server = createServer(
+    {
+      cert: serving.certificatePem,
+      key: serving.keyPem,
+      ca: authority.certificatePem,
+      requestCert: true,
+      rejectUnauthorized: false,
+    },
+    (request, response) => {
+      if (request.url === "/hangs") return;
+      const socket = request.socket as unknown as { getPeerCertificate(): { subject?: { CN?: string } } };
+      const seen = {
+        url: request.url,
+        token: request.headers.authorization,
+        user: socket.getPeerCertificate().subject?.CN,
+      };
+      response.writeHead(request.url === "/text" ? 502 : 200, { date: "Mon, 01 Jun 2026 00:00:00 GMT" });
+      response.end(request.url === "/text" ? "bad gateway" : JSON.stringify(seen));
+    },
+  ).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const ca = authority.certificatePem;
+    const certificate = { kind: "certificate", ...client } as const;
+    const ask = (path: string, credentials: Parameters<typeof askOnce>[0]["credentials"] = certificate, trusted = ca) =>
+      askOnce({ url: `${url}/`, ca: trusted, credentials }, path, hostClock, never);
+    const dateWallMs = Date.UTC(2026, 5, 1);
+    assert.deepEqual(await ask("/a?b=c"), { status: 200, body: { url: "/a?b=c", user: "system:node:n1" }, dateWallMs });
+    assert.deepEqual((await ask("/a", { kind: "token", token: "t" })).body, { url: "/a", token: "Bearer t" });
+    assert.deepEqual(await ask("/text"), { status: 502, body: undefined, dateWallMs });
+
+    const stranger = await certificates.selfSigned({ subject: "/CN=other", extensions: [AS_AUTHORITY] });
+    await assert.rejects(ask("/a", certificate, stranger.certificatePem), /certificate/);
+    const impatient = new AbortController();
+    const hanging = askOnce({ url, ca, credentials: certificate }, "/hangs", hostClock, impatient.signal);
+    hostClock.after(100, () => impatient.abort(new Error("enough")));
+    await assert.rejects(hanging, { message: "enough" });
+    await assert.rejects(
+      askOnce({ url: "https://127.0.0.1:1", ca, credentials: certificate }, "/", hostClock, never),
+      /ECONNREFUSED/,
+    );
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});

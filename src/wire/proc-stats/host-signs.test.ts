@@ -1,0 +1,127 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { hostSignsContract } from "../../../test/contract/host-signs-contract.ts";
+import { hostClock } from "../host/clock.ts";
+import { takeProcessLock } from "../host/process-lock.ts";
+import { createHostSigns } from "./host-signs.ts";
+import { parseListeners } from "./sockets.ts";
+
+const scratch = mkdtempSync(join(tmpdir(), "deckhand-signs-"));
+let server: Server;
+let port = 0;
+before(async () => {
+  mkdirSync(join(scratch, "folder"));
+  writeFileSync(join(scratch, "folder/a"), "text");
+  server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  port = (server.address() as { readonly port: number }).port;
+});
+after(() => {
+  server.close();
+  rmSync(scratch, { recursive: true });
+});
+
+hostSignsContract("this host", async () => ({
+  signs: createHostSigns(),
+  folder: join(scratch, "folder"),
+  port,
+  program: "flock",
+}));
+
+let trees = 0;
+
+/** A recorded host: files by path. */
+function tree(files: Readonly<Record<string, string>>) {
+  trees += 1;
+  const root = join(scratch, `tree-${trees}`);
+  for (const [path, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), content);
+  }
+  return createHostSigns({ root });
+}
+
+test("control groups of version 2, as they are mounted", async () => {
+  const mounts = (options: string) => `cgroup2 /sys/fs/cgroup cgroup2 ${options},nosuid 0 0\n`;
+  const controllers = { "/sys/fs/cgroup/cgroup.controllers": "cpuset cpu memory\n" };
+  const found = { version: 2, controllers: ["cpuset", "cpu", "memory"] };
+  const writable = tree({ "/proc/self/mounts": mounts("rw"), ...controllers });
+  assert.deepEqual(await writable.cgroupTree(), { ...found, readOnly: false });
+  const readOnly = tree({ "/proc/self/mounts": mounts("ro"), ...controllers });
+  assert.deepEqual(await readOnly.cgroupTree(), { ...found, readOnly: true });
+  assert.equal(await tree({ "/proc/self/mounts": "proc /proc proc rw 0 0\n" }).cgroupTree(), undefined);
+  await assert.rejects(tree({}).cgroupTree(), /ENOENT/, "what cannot be read is not what is not there");
+});
+
+test("control groups of version 1, joined or not", async () => {
+  const line = (name: string) => `cgroup /sys/fs/cgroup/${name} cgroup rw,relatime,${name} 0 0\n`;
+  const signs = tree({ "/proc/self/mounts": line("cpu,cpuacct") + line("memory") });
+  const found = await signs.cgroupTree();
+  assert.deepEqual(
+    [found?.version, ["cpu", "cpuacct", "memory", "pids"].map((name) => found?.controllers.includes(name))],
+    [1, [true, true, true, false]],
+  );
+});
+
+test("what swaps, and who runs the machine", async () => {
+  const swaps =
+    "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n/dev/vda2                               partition\t1048572\t\t0\t\t-2\n";
+  const signs = tree({
+    "/proc/swaps": swaps,
+    "/run/systemd/system/x": "",
+    "/proc/filesystems": "nodev\tproc\n\text4\n",
+  });
+  assert.deepEqual(await signs.swapDevices(), ["/dev/vda2"]);
+  assert.equal(await signs.isRunBySystemd(), true);
+  assert.equal(await tree({ "/proc/swaps": "Filename\n" }).isRunBySystemd(), false);
+  assert.deepEqual(await signs.fileSystems(), ["proc", "ext4"]);
+});
+
+test("addresses are read out of the kernel's table, in either family", () => {
+  const line = (local: string, state: string, inode: number) =>
+    `   0: ${local} 00000000:0000 ${state} 00000000:00000000 00:00000000 00000000     0        0 ${inode} 1 0 100 0 0 10 0\n`;
+  assert.deepEqual(
+    parseListeners(`  sl  local_address\n${line("0100007F:280A", "0A", 7)}${line("0100007F:280A", "01", 8)}`),
+    [{ address: "127.0.0.1", port: 10_250, inode: "7" }],
+  );
+  const v6 = [
+    "00000000000000000000000000000000",
+    "00000000000000000000000001000000",
+    "B80D0120000000000000000001000000",
+  ];
+  assert.deepEqual(
+    parseListeners(v6.map((hex) => line(`${hex}:0050`, "0A", 1)).join("")).map(({ address }) => address),
+    ["::", "::1", "2001:db8::1"],
+  );
+});
+
+test("a kubelet is found by how it was called, and whoever holds the lock is Deckhand", async () => {
+  // A program of that name which does nothing.
+  const kubelet = join(scratch, "kubelet");
+  symlinkSync("/bin/sleep", kubelet);
+  const child: ChildProcess = spawn(kubelet, ["600"], { stdio: "ignore" });
+  await once(child, "spawn");
+  const lockFile = join(scratch, "lock");
+  const lock = await takeProcessLock(lockFile, hostClock, new AbortController().signal);
+  try {
+    const agents = await createHostSigns().agents(lockFile);
+    assert.deepEqual(
+      agents.filter(({ pid }) => pid === child.pid),
+      [{ pid: child.pid, command: `${kubelet} 600`, isDeckhand: false }],
+    );
+    assert.deepEqual(
+      agents.filter(({ pid }) => pid === process.pid).map(({ isDeckhand }) => isDeckhand),
+      [true],
+    );
+  } finally {
+    lock.release();
+    child.kill("SIGKILL");
+    await once(child, "exit");
+  }
+});

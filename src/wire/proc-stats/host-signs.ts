@@ -1,0 +1,143 @@
+/** The HostSigns port, from /proc, /sys and the files themselves. */
+import { access, constants, open, readdir, stat } from "node:fs/promises";
+import { delimiter, dirname, join } from "node:path";
+import type { AgentProcess, CgroupTree, Listener } from "../../domain/doctor/facts.ts";
+import { kubeletKind } from "../../domain/doctor/kubelet-process.ts";
+import type { HostSigns } from "../../ports/host-signs.ts";
+import { errnoOf } from "../host/errno.ts";
+import { KernelFiles } from "./kernel-files.ts";
+import { parentOf, readProcesses, readSocketOwners } from "./processes.ts";
+import { readListeners } from "./sockets.ts";
+
+export interface HostSignsOptions {
+  /** Where /proc, /sys, /run and the other paths are looked for. */
+  readonly root?: string;
+  readonly searchPath?: string;
+}
+
+const COMMAND_CHARS_MAX = 120;
+const CGROUPS = "/sys/fs/cgroup";
+/** No file that doctor reads is longer. */
+const TEXT_BYTES_MAX = 1 << 20;
+
+export function createHostSigns({ root = "/", searchPath }: HostSignsOptions = {}): HostSigns {
+  const files = new KernelFiles(root);
+  return {
+    fileSystems: async () =>
+      linesOf(await files.read("/proc/filesystems")).map((line) => line.split("\t").at(-1) ?? ""),
+    swapDevices: async () =>
+      linesOf(await files.read("/proc/swaps"))
+        .slice(1)
+        .map((line) => line.split(/\s+/)[0] ?? ""),
+    cgroupTree: () => cgroupTree(files),
+    isRunBySystemd: () => isThere(files.path("/run/systemd/system")),
+    listeners: (ports) => listeners(files, new Set(ports)),
+    agents: (lockFile) => agents(files, lockFile),
+    hasProgram: (name) => hasProgram(name, searchPath ?? process.env["PATH"] ?? ""),
+    text: (path) => text(files.path(path)),
+    names: async (folder) => {
+      const found = await unlessMissing(readdir(files.path(folder)));
+      return (found ?? []).toSorted((a, b) => (a < b ? -1 : 1));
+    },
+    async requireReadable(path) {
+      // Opened, not only asked about: a device may be there and refuse.
+      await (await open(files.path(path), constants.O_RDONLY | constants.O_NONBLOCK)).close();
+    },
+    nearest: (path) => nearest(files, path),
+    async writeTrouble(folder) {
+      try {
+        await access(files.path(folder), constants.W_OK | constants.X_OK);
+        return undefined;
+      } catch (error) {
+        return errnoOf(error);
+      }
+    },
+  };
+}
+
+const linesOf = (content: string) => content.split("\n").filter((line) => line !== "");
+
+const unlessMissing = <T>(read: Promise<T>): Promise<T | undefined> =>
+  read.catch((error: unknown) => {
+    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
+    throw error;
+  });
+
+const isThere = async (path: string) => (await unlessMissing(stat(path))) !== undefined;
+
+async function text(path: string): Promise<string> {
+  const file = await open(path);
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(TEXT_BYTES_MAX), 0, TEXT_BYTES_MAX, 0);
+    if (bytesRead === TEXT_BYTES_MAX) throw new Error(`${path} is longer than ${TEXT_BYTES_MAX} bytes`);
+    return buffer.toString("utf8", 0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+async function nearest(files: KernelFiles, path: string): Promise<string> {
+  for (let at = path; ; at = dirname(at)) {
+    if (at === "/" || (await isThere(files.path(at)))) return at;
+  }
+}
+
+async function hasProgram(name: string, searchPath: string): Promise<boolean> {
+  for (const folder of searchPath.split(delimiter).filter((each) => each !== "")) {
+    const found = await access(join(folder, name), constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (found) return true;
+  }
+  return false;
+}
+
+async function cgroupTree(files: KernelFiles): Promise<CgroupTree | undefined> {
+  const mounts = linesOf(await files.read("/proc/self/mounts")).map((line) => line.split(" "));
+  const below = mounts.filter(([, path = ""]) => path === CGROUPS || path.startsWith(`${CGROUPS}/`));
+  const isReadOnly = ([, , , options = ""]: readonly string[]) => options.split(",").includes("ro");
+  const unified = below.find(([, path, type]) => path === CGROUPS && type === "cgroup2");
+  if (unified !== undefined) {
+    const controllers = (await files.read(`${CGROUPS}/cgroup.controllers`)).trim().split(/\s+/);
+    return { version: 2, controllers, readOnly: isReadOnly(unified) };
+  }
+  const v1 = below.filter(([, , type]) => type === "cgroup");
+  if (v1.length === 0) return undefined;
+  const controllers = v1.flatMap(([, , , options = ""]) => options.split(","));
+  return { version: 1, controllers, readOnly: v1.some(isReadOnly) };
+}
+
+const commandText = (args: readonly string[]) => args.join(" ").slice(0, COMMAND_CHARS_MAX);
+
+async function listeners(files: KernelFiles, ports: ReadonlySet<number>): Promise<readonly Listener[]> {
+  const sockets = (await readListeners(files)).filter(({ port }) => ports.has(port));
+  // Whose they are is dear to find out, with every descriptor of every process.
+  if (sockets.length === 0) return [];
+  const owners = await readSocketOwners(files, new Set(sockets.map(({ inode }) => inode)));
+  const commands = new Map((await readProcesses(files)).map(({ pid, args }) => [pid, commandText(args)]));
+  return sockets.map(({ address, port, inode }) => {
+    const pid = owners.get(inode);
+    return { address, port, process: pid === undefined ? undefined : { pid, command: commands.get(pid) ?? "" } };
+  });
+}
+
+async function agents(files: KernelFiles, lockFile: string): Promise<readonly AgentProcess[]> {
+  const holder = await lockHolder(files, lockFile);
+  return (await readProcesses(files)).flatMap(({ pid, args, executable, isInOurNetwork }) => {
+    const kind = kubeletKind(args, executable);
+    const holds = pid === holder;
+    if (!holds && (kind === undefined || isInOurNetwork === false)) return [];
+    return [{ pid, command: commandText(args), isDeckhand: holds || kind === "deckhand" }];
+  });
+}
+
+/** Deckhand's lock is held by a child of the agent, see wire/host/process-lock.ts. Undefined: nobody holds it. */
+async function lockHolder(files: KernelFiles, lockFile: string): Promise<number | undefined> {
+  const facts = await unlessMissing(stat(files.path(lockFile)));
+  if (facts === undefined) return undefined;
+  const held = linesOf(await files.read("/proc/locks"))
+    .map((line) => line.split(/\s+/))
+    .find(([, kind, , , , place]) => kind === "FLOCK" && place?.split(":")[2] === String(facts.ino));
+  return held === undefined ? undefined : parentOf(files, Number(held[4]));
+}

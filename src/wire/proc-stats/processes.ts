@@ -1,0 +1,71 @@
+/**
+ * The processes of this machine as /proc shows them. One that ends while it is looked at is none; of one that may not be looked into only the
+ * command line is known.
+ */
+import { readdir, readFile, readlink } from "node:fs/promises";
+import type { KernelFiles } from "./kernel-files.ts";
+
+export interface SeenProcess {
+  readonly pid: number;
+  readonly args: readonly string[];
+  /** Empty where it may not be looked into. */
+  readonly executable: string;
+  /** Whether it is in the network that this process is in; undefined where it may not be looked into. */
+  readonly isInOurNetwork: boolean | undefined;
+}
+
+const GONE = new Set(["ENOENT", "ESRCH"]);
+const CLOSED = new Set([...GONE, "EACCES", "EPERM"]);
+
+const unlessGone = <T>(read: () => Promise<T>) => unless(GONE, read);
+
+async function unless<T>(codes: ReadonlySet<string>, read: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (codes.has((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
+}
+
+const pidsOf = (files: KernelFiles) => files.list("/proc", /^\d+$/);
+
+/** Those of the kernel itself, which have no command line, are left out. */
+export async function readProcesses(files: KernelFiles): Promise<readonly SeenProcess[]> {
+  const own = await readlink(files.path("/proc/self/ns/net"));
+  const seen: SeenProcess[] = [];
+  for (const pid of await pidsOf(files)) {
+    const text = (await unlessGone(() => readFile(files.path(`/proc/${pid}/cmdline`), "utf8"))) ?? "";
+    if (text === "") continue;
+    const network = await unless(CLOSED, () => readlink(files.path(`/proc/${pid}/ns/net`)));
+    const executable = (await unless(CLOSED, () => readlink(files.path(`/proc/${pid}/exe`)))) ?? "";
+    const isInOurNetwork = network === undefined ? undefined : network === own;
+    seen.push({ pid: Number(pid), args: text.replace(/\0$/, "").split("\0"), executable, isInOurNetwork });
+  }
+  return seen;
+}
+
+/** The process of each socket, by the socket's number, of those that may be looked into. */
+export async function readSocketOwners(
+  files: KernelFiles,
+  inodes: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, number>> {
+  const owners = new Map<string, number>();
+  for (const pid of await pidsOf(files)) {
+    if (owners.size === inodes.size) break;
+    const folder = files.path(`/proc/${pid}/fd`);
+    for (const descriptor of (await unless(CLOSED, () => readdir(folder))) ?? []) {
+      const target = await unless(CLOSED, () => readlink(`${folder}/${descriptor}`));
+      const inode = /^socket:\[(\d+)\]$/.exec(target ?? "")?.[1];
+      if (inode !== undefined && inodes.has(inode)) owners.set(inode, Number(pid));
+    }
+  }
+  return owners;
+}
+
+export async function parentOf(files: KernelFiles, pid: number): Promise<number | undefined> {
+  const text = await unlessGone(() => readFile(files.path(`/proc/${pid}/stat`), "utf8"));
+  // The name, in parentheses, may hold anything.
+  const parent = text?.replace(/^.*\) /s, "").split(" ")[1];
+  return parent === undefined ? undefined : Number(parent);
+}

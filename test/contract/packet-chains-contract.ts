@@ -1,0 +1,45 @@
+/** What every holder of packet chains does. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { PacketChains } from "../../src/ports/packet-chains.ts";
+
+export interface PacketChainsWorld {
+  readonly chains: PacketChains;
+  /** The rules of a chain of IPv4's filter table, in their order. */
+  readonly rulesOf: (chain: string) => Promise<readonly string[]>;
+}
+
+export function packetChainsContract(name: string, begin: () => Promise<PacketChainsWorld>): void {
+  describe(`${name} keeps the contract of the PacketChains port`, () => {
+    test("a chain is made once, in its own family and table", async () => {
+      const { chains } = await begin();
+      assert.ok((await chains.families()).includes("IPv4"));
+      assert.equal(await chains.hasChain("IPv4", "nat", "TEST-A"), false);
+      await chains.ensureChain("IPv4", "nat", "TEST-A");
+      await chains.ensureChain("IPv4", "nat", "TEST-A");
+      assert.equal(await chains.hasChain("IPv4", "nat", "TEST-A"), true);
+      assert.equal(await chains.hasChain("IPv4", "filter", "TEST-A"), false);
+      assert.equal(await chains.hasChain("IPv6", "nat", "TEST-A"), false);
+      assert.equal(await chains.hasChain("IPv4", "filter", "INPUT"), true);
+    });
+
+    test("a rule is put first or last, and left where it is when it is there", async () => {
+      const { chains, rulesOf } = await begin();
+      await chains.ensureChain("IPv4", "filter", "TEST-B");
+      const jump = (place: "first" | "last", target: string) =>
+        chains.ensureRule("IPv4", { table: "filter", chain: "TEST-B", rule: ["-j", target] }, place);
+      await jump("last", "ACCEPT");
+      await jump("first", "DROP");
+      await jump("last", "RETURN");
+      await jump("first", "RETURN");
+      await jump("last", "DROP");
+      assert.deepEqual(await rulesOf("TEST-B"), ["-j DROP", "-j ACCEPT", "-j RETURN"]);
+    });
+
+    test("a rule for a chain that is not there is refused", async () => {
+      const { chains } = await begin();
+      const rule = { table: "filter", chain: "TEST-NONE", rule: ["-j", "DROP"] } as const;
+      await assert.rejects(chains.ensureRule("IPv4", rule, "last"), /TEST-NONE/);
+    });
+  });
+}

@@ -1,0 +1,36 @@
+/** The real iptables, in a network namespace that is the test's own and goes with it. */
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { after } from "node:test";
+import { createPacketChains } from "../../src/wire/iptables/packet-chains.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import { packetChainsContract } from "../contract/packet-chains-contract.ts";
+
+const holders: ChildProcess[] = [];
+
+after(async () => {
+  for (const holder of holders) {
+    holder.kill("SIGKILL");
+    if (holder.exitCode === null && holder.signalCode === null) await once(holder, "exit");
+  }
+});
+
+/** Its name once the namespace is made: until then the process is still ours in ours. */
+const isSleep = (pid: number) => execFileSync("cat", [`/proc/${pid}/comm`], { encoding: "utf8" }).trim() === "sleep";
+
+packetChainsContract("iptables", async () => {
+  const holder = spawn("setpriv", ["--pdeathsig", "SIGKILL", "unshare", "--net", "sleep", "600"], { stdio: "ignore" });
+  holders.push(holder);
+  await once(holder, "spawn");
+  const pid = holder.pid ?? 0;
+  await waitUntil("the namespace", 10_000, async () => isSleep(pid));
+  const prefix = ["nsenter", "-t", String(pid), "--net"];
+  return {
+    chains: createPacketChains({ prefix }),
+    rulesOf: async (chain) => {
+      const [file, ...args] = [...prefix, "iptables", "-t", "filter", "-S", chain];
+      const lines = execFileSync(file, args, { encoding: "utf8" }).split("\n");
+      return lines.filter((line) => line.startsWith("-A ")).map((line) => line.slice(`-A ${chain} `.length));
+    },
+  };
+});
