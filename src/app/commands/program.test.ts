@@ -96,7 +96,7 @@ void test("deckhand alone prints its usage, an unknown subcommand is refused, bo
 
 void test("[1.5] config check prints each value with where it came from, and no secret", async (t) => {
   const folder = folderOf(t, {
-    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\ncgroupDriver: systemd\n`,
+    "c.yaml": `${HEADER}maxPods: 5\nstaticPodURLHeader: {X-Key: [canary]}\nclusterDNS: [1.1.1.1]\nimageMaximumGCAge: 1h\n`,
   });
   const path = join(folder, "c.yaml");
   const { exitCode, stdout, stderr } = await run(
@@ -120,8 +120,8 @@ void test("[1.5] config check prints each value with where it came from, and no 
     assert.ok(lines.includes(line), `${line} in\n${stdout}`);
   }
   assert.ok(!stdout.includes("canary"));
-  const waits = "is set, but waits for what is not built yet: the systemd driver";
-  assert.equal(stderr, `warning: cgroupDriver (${path}) ${waits}\n`);
+  const waits = "is set, but waits for what is not built yet: garbage collection of images";
+  assert.equal(stderr, `warning: imageMaximumGCAge (${path}) ${waits}\n`);
 });
 
 void test("[1.9] config check ends with 1 when the kubelet would not start", async () => {

@@ -140,11 +140,11 @@ void test("[1.7] [1.8] the report follows the update when only that is set; pull
 
 void test("a field that waits for what is not built warns, with where it was set, and not at its default", (t) => {
   const folder = folderOf(t, {
-    "c.yaml": `${HEADER}cgroupDriver: systemd\ncgroupsPerQOS: true\nhairpinMode: none\nport: 10250\n`,
+    "c.yaml": `${HEADER}imageMaximumGCAge: 1h\ncgroupsPerQOS: true\nhairpinMode: none\nport: 10250\n`,
   });
   const path = join(folder, "c.yaml");
   assert.deepEqual(load(["--config", path]).options.warnings, [
-    `cgroupDriver (${path}) is set, but waits for what is not built yet: the systemd driver`,
     `hairpinMode (${path}) is set without effect: without effect in the Go kubelet too`,
+    `imageMaximumGCAge (${path}) is set, but waits for what is not built yet: garbage collection of images`,
   ]);
 });
