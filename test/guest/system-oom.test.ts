@@ -91,7 +91,7 @@ describe("a guest that runs out of memory", () => {
         reason: "SystemOOM",
         message: "System OOM encountered, victim process: tail, pid: <the eater's>",
         count: 1,
-        involvedObject: { kind: "Node", name: GUEST_NODE, uid: GUEST_NODE },
+        involvedObject: { apiVersion: "v1", kind: "Node", name: GUEST_NODE },
         source: { component: "kubelet", host: GUEST_NODE },
         reportingComponent: "kubelet",
         reportingInstance: GUEST_NODE,

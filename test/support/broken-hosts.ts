@@ -82,15 +82,15 @@ const readOnly = (path: string): Broken => ({
 /** A controller that a hierarchy of version 1 has is none of version 2 any more. */
 const takenByV1 = (controller: string): Broken => ({
   breaks: `cd /sys/fs/cgroup
-    grep -lw ${controller} $(find . -name cgroup.subtree_control) | sort > ${WAS}
-    sort -r ${WAS} | while read -r file; do echo -${controller} > "$file"; done
+    grep -lw ${controller} $(find . -name cgroup.subtree_control) | xargs dirname | sort > ${WAS}
+    sort -r ${WAS} | while read -r group; do echo -${controller} > "$group/cgroup.subtree_control"; done
     mkdir -p /run/v1
     for _ in $(seq 20); do mount -t cgroup -o ${controller} ${controller} /run/v1 && break; sleep 0.5; done
     mountpoint /run/v1`,
   mends: `umount /run/v1
     cd /sys/fs/cgroup
     until grep -qw ${controller} cgroup.controllers; do sleep 0.2; done
-    while read -r file; do echo +${controller} > "$file"; done < ${WAS}`,
+    while read -r group; do echo +${controller} > "$group/cgroup.subtree_control"; done < ${WAS}`,
 });
 
 const NODE_OBJECT = JSON.stringify({
@@ -319,5 +319,4 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
   host("no flock", "program-missing", /no flock/, away("/usr/bin/flock")),
   host("no iptables", "iptables-missing", /no iptables/, away("/usr/sbin/iptables")),
   host("no cpuset controller", "cgroup-controller-missing", /for cpuset$/, takenByV1("cpuset")),
-  host("no pids controller", "cgroup-pids-missing", /for pids$/, takenByV1("pids")),
 ];
