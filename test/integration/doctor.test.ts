@@ -27,6 +27,9 @@ const LINES = ["README.md", "docs/doctor.md"].flatMap((page) =>
 );
 /** What the machines that tests run on may lack, and a node in a box cannot hide: reported, and rightly so. */
 const OF_THE_MACHINE: readonly FindingName[] = ["cgroup-v1", "overlay-missing", "inotify-low", "pid-max-low"];
+/** Fields that its configuration has for the Go kubelet's sake, and that wait in ours for a part to be built: notes. */
+const OF_THE_HARNESS: readonly FindingName[] = ["configuration-warning"];
+const LEFT_OUT = new Set<FindingName>([...OF_THE_MACHINE, ...OF_THE_HARNESS]);
 const YEAR_MS = 365 * 86_400_000;
 
 let cluster: Cluster;
@@ -56,7 +59,7 @@ async function doctor(...flags: readonly string[]): Promise<Told> {
   assert.equal(stderr, "");
   const told = JSON.parse(stdout) as Omit<Told, "names">;
   assert.equal(told.exitCode, code);
-  const findings = told.findings.filter(({ name }) => !OF_THE_MACHINE.includes(name));
+  const findings = told.findings.filter(({ name }) => !LEFT_OUT.has(name));
   return { exitCode: told.exitCode, findings, names: findings.map(({ name }) => name) };
 }
 
@@ -176,8 +179,7 @@ suite("doctor on a real node", () => {
     await writeKubeconfig(cluster.layout, kubeconfig, stranger);
     await expect(doctor(`--kubeconfig=${kubeconfig}`), ["node-name-not-ours", "api-forbidden"]);
     await writeKubeconfig(cluster.layout, kubeconfig, { certFile: stranger.certFile, keyFile });
-    const mixed = await doctor(`--kubeconfig=${kubeconfig}`);
-    assert.ok(mixed.names.includes("client-key-not-ours"), JSON.stringify(mixed.findings));
+    await expect(doctor(`--kubeconfig=${kubeconfig}`), ["client-key-not-ours", "node-name-not-ours"]);
     await expect(doctor("--kubeconfig=/none"), ["kubeconfig-refused"], /no such file/);
     const served = await configured({ tlsCertFile: certFile, tlsPrivateKeyFile: keyFile });
     await expect(doctor(served), ["serving-certificate-expired"], /old\.crt ended on/);

@@ -7,12 +7,13 @@ import { serviceManagerOf } from "../../src/wire/host/service-manager.ts";
 import { buildProgram } from "../../tools/build/program.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { command } from "../cluster/command.ts";
+import { behindOwnKernel, makeKernelSettings } from "../cluster/own-kernel.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { listenForNotices, type NotifyListener } from "../support/notify-listener.ts";
 
 const forever = new AbortController().signal;
 
-/** A network and a /var/log of its own; the agent is the process that was started, so its id is known. */
+/** A network, a /var/log and kernel settings of its own; the agent is the process that was started, so its id is known. */
 const BOX = ["unshare", "--net", "--mount", "--propagation", "private", "--", "sh", "-ec"];
 const ASK_HEALTH =
   'fetch("http://127.0.0.1:10248/healthz").then((it) => it.text()).then((it) => process.stdout.write(it))';
@@ -41,6 +42,7 @@ describe("a service manager", () => {
         podLogsDir: folder.path("logs"),
       }),
     );
+    await makeKernelSettings(folder.path("machine"));
     listener = await listenForNotices(folder.root);
   });
 
@@ -59,7 +61,7 @@ describe("a service manager", () => {
   function start(environment: Readonly<Record<string, string>>): ChildProcess & { readonly pid: number } {
     const flags = [`--config=${folder.path("kubelet.json")}`, `--root-dir=${folder.path("lib")}`];
     const program = [executable, "kubelet", ...flags, `--cert-dir=${folder.path("pki")}`];
-    const [file = "", ...args] = [...BOX, PREPARE, "sh", ...program];
+    const [file = "", ...args] = [...BOX, PREPARE, "sh", ...behindOwnKernel(folder.path("machine"), program)];
     const child = spawn(file, args, {
       stdio: ["ignore", "ignore", "pipe"],
       env: { ...process.env, NOTIFY_SOCKET: listener.socket, ...environment },

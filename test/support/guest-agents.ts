@@ -16,16 +16,19 @@ const DECKHAND = "/opt/deckhand";
 const ATOMIC = "/usr/lib/x86_64-linux-gnu/libatomic.so.1";
 const START_MS = 4 * 60_000;
 
+/** The command line's beginning, without a subcommand. */
+export const DECKHAND_PROGRAM = `${DECKHAND}/node ${DECKHAND}/deckhand.js`;
+
 const PROGRAMS: Readonly<Record<Agent, string>> = {
   go: "/opt/kubernetes/bin/kubelet",
-  deckhand: `${DECKHAND}/node ${DECKHAND}/deckhand.js kubelet`,
+  deckhand: `${DECKHAND_PROGRAM} kubelet`,
 };
 
 /** On an emulated processor most of Node's start is the compiling of our sources: what one process has compiled the next one reads. */
-const COMPILED = "NODE_COMPILE_CACHE=/var/cache/deckhand-compiled";
+export const COMPILED = "NODE_COMPILE_CACHE=/var/cache/deckhand-compiled";
 const WARM_UP: Readonly<Record<Agent, string>> = {
   go: "true",
-  deckhand: `${COMPILED} ${DECKHAND}/node ${DECKHAND}/deckhand.js volume-helper </dev/null`,
+  deckhand: `${COMPILED} ${DECKHAND_PROGRAM} volume-helper </dev/null`,
 };
 
 /** Everything of ours that a guest has not got. `scratch` is a folder of the host. */
@@ -62,8 +65,13 @@ export const configuration = (changes: object = {}) => ({
 /** Back when it answers, or with its log where it ended instead. */
 export async function startAgent(guest: Guest, agent: Agent, config: object = configuration()): Promise<void> {
   await guest.put({ [CONFIGURATION]: { content: JSON.stringify(config) } });
+  await launchAgent(guest, agent, [`--config=${CONFIGURATION}`, "--hostname-override=guest"]);
+}
+
+/** As above, with files that are there already. */
+export async function launchAgent(guest: Guest, agent: Agent, flags: readonly string[]): Promise<void> {
   await guest.must(`mkdir -p ${MANIFESTS}\nsystemctl reset-failed agent 2>/dev/null || true\n${WARM_UP[agent]}`);
-  const command = `${PROGRAMS[agent]} --config=${CONFIGURATION} --hostname-override=guest`;
+  const command = [PROGRAMS[agent], ...flags].join(" ");
   await guest.must(`systemd-run --quiet --unit agent --service-type=exec -E ${COMPILED} ${command}`);
   await guest.must(
     `until (exec 3<>/dev/tcp/127.0.0.1/10248) 2>/dev/null; do

@@ -36,7 +36,13 @@ export async function gatherIdentity(round: Round): Promise<IdentityRound> {
       servingRotates: serving.kind === "cluster",
       clientCa: clientCa === undefined ? undefined : await authorities(round, clientCa.path),
     },
-    question: questionOf(options.node.name, own?.kubeconfig, isOver ? bootstrap?.kubeconfig : undefined, bootstrap),
+    question: questionOf(
+      options.node.name,
+      // With a key of another certificate no connection comes to be, and that is not the server's fault.
+      client.kind === "absent" || (client.kind === "there" && client.keyFits) ? own?.kubeconfig : undefined,
+      isOver ? bootstrap?.kubeconfig : undefined,
+      bootstrap,
+    ),
   };
 }
 

@@ -161,6 +161,15 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "configuration-refused",
     /maxPods/,
   ],
+  "a file that does not decode, and nothing is held against the host by the defaults": [
+    {
+      ...changed.configuration({ refused: "invalid configuration: maxPods" }),
+      node: { ...SOUND.node, standalone: true, addressTrouble: seen("can't get ip") },
+      cgroups: { ...SOUND.cgroups, configured: "cgroupfs" },
+    },
+    "configuration-refused",
+    /maxPods/,
+  ],
   "a field that is spelt wrongly": [
     changed.configuration({ lenient: 'unknown field "maxPod"' }),
     "configuration-lenient",
@@ -392,9 +401,14 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     /no such file/,
   ],
   "a node that cannot join": [
-    changed.identity({ client: pair(-9, -1), bootstrapTrouble: { why: "no current-context" } }),
+    changed.identity({ kubeconfigTrouble: "no such file", bootstrapTrouble: { why: "no current-context" } }),
     "bootstrap-kubeconfig-refused",
-    /is over, and no current-context/,
+    /no such file, and no current-context/,
+  ],
+  "an expired client certificate, long after the bootstrap kubeconfig was used and removed": [
+    changed.identity({ client: pair(-9, -1), bootstrapTrouble: { why: "open /b: no such file" } }),
+    "client-certificate-expired",
+    /ended on 2026-05-31 00:00Z, and open \/b: no such file/,
   ],
   "serving files that are none": [
     changed.identity({ serving: { kind: "refused", why: "no certificate in /c" } }),

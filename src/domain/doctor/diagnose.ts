@@ -3,7 +3,7 @@
  * cause; the worst come first, otherwise in the order in which an agent meets them.
  */
 import type { HostFacts } from "./facts.ts";
-import type { Finding, Severity } from "./finding.ts";
+import type { Finding, FindingName, Severity } from "./finding.ts";
 import { judgeDisk, judgePrograms, judgeResolver } from "./judge-files.ts";
 import { judgeApi, judgeIdentity } from "./judge-identity.ts";
 import { judgeCgroups, judgeKernel, judgeSwap } from "./judge-kernel.ts";
@@ -11,6 +11,13 @@ import { judgeConfiguration, judgeNode, judgePorts } from "./judge-node.ts";
 import { judgeRuntime } from "./judge-runtime.ts";
 
 const ORDER: readonly Severity[] = ["stops", "hurts", "note"];
+/** What the host is held against its own configuration by: of one that is refused nothing is known, and the defaults are nobody's wish. */
+const BY_CONFIGURATION: readonly FindingName[] = [
+  "standalone",
+  "node-address-unusable",
+  "cgroup-driver-overridden",
+  "cgroup-driver-unagreed",
+];
 
 export function diagnose(facts: HostFacts): readonly Finding[] {
   const found = [
@@ -27,5 +34,7 @@ export function diagnose(facts: HostFacts): readonly Finding[] {
     ...judgeResolver(facts.resolver),
     ...judgePrograms(facts.programs),
   ];
-  return ORDER.flatMap((severity) => found.filter((each) => each.severity === severity));
+  const isKnown = facts.configuration.refused === undefined;
+  const told = found.filter(({ name }) => isKnown || !BY_CONFIGURATION.includes(name));
+  return ORDER.flatMap((severity) => told.filter((each) => each.severity === severity));
 }

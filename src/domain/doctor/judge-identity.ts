@@ -34,12 +34,17 @@ function* judgeClient(
   nodeName: string,
   nowWallMs: number,
 ): Findings {
-  const isOver = client.kind === "there" && client.chain.some(({ notAfterWallMs }) => nowWallMs > notAfterWallMs);
+  const over =
+    client.kind === "there" ? client.chain.find(({ notAfterWallMs }) => nowWallMs > notAfterWallMs) : undefined;
   // As the agent does: what is not there or no longer good is asked for anew, where there is something to ask with.
-  if (bootstrapTrouble !== undefined && (kubeconfigTrouble !== undefined || isOver)) {
-    const why = kubeconfigTrouble ?? "the client certificate is over";
-    if (bootstrapTrouble.why === undefined) return yield finding("bootstrap-needed", why);
-    return yield finding("bootstrap-kubeconfig-refused", `${why}, and ${bootstrapTrouble.why}`);
+  if (bootstrapTrouble !== undefined && (kubeconfigTrouble !== undefined || over !== undefined)) {
+    const { why } = bootstrapTrouble;
+    const cause = kubeconfigTrouble ?? "the client certificate is over";
+    if (why === undefined) return yield finding("bootstrap-needed", cause);
+    if (kubeconfigTrouble !== undefined) return yield finding("bootstrap-kubeconfig-refused", `${cause}, and ${why}`);
+    // kubeadm's drop-in names a bootstrap kubeconfig for good, and its file is gone after the join: the certificate is what went wrong.
+    const ended = dayOf(over?.notAfterWallMs ?? nowWallMs);
+    return yield finding("client-certificate-expired", `the client certificate ended on ${ended}, and ${why}`);
   }
   if (kubeconfigTrouble !== undefined) return yield finding("kubeconfig-refused", kubeconfigTrouble);
   if (client.kind === "refused") return yield finding("kubeconfig-refused", client.why);

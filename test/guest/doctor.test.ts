@@ -1,0 +1,116 @@
+/**
+ * `deckhand doctor` on hosts as users have them: a sound one, on which it finds nothing, and that one broken for real in one way after the other. Each
+ * answer is the whole answer, so that a host which was not mended is seen in the next one, and in the last.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { FINDINGS, type Finding, type FindingName } from "../../src/domain/doctor/finding.ts";
+import { scratch } from "../../tools/scratch.ts";
+import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { figure } from "../figures.ts";
+import { wholeSize } from "../size.ts";
+import { BROKEN_HOSTS, type BrokenHost, EXTRA_ARGS, SPARE } from "../support/broken-hosts.ts";
+import { COMPILED, DECKHAND_PROGRAM, deckhandPayloads } from "../support/guest-agents.ts";
+import { makeNode, NODE_FLAGS, pairFiles, readPair, selfSigned } from "../support/guest-node.ts";
+import type { Guest } from "./guest.ts";
+import { resumeGuest } from "./guests.ts";
+
+const YEAR_DAYS = 365;
+/** Of the hosts, the first: those that an issue names, and one of each part that can break. */
+const IN_CI = 20;
+const LIMIT_MS = 3 * 60_000;
+/** A script that fails is none of doctor's exit codes. */
+const [NOT_BROKEN, NOT_MENDED] = [90, 91];
+
+/** Credentials to begin with, and nobody who would take them. */
+const NOBODY = {
+  apiVersion: "v1",
+  kind: "Config",
+  clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
+  users: [{ name: "u", user: { token: "abcdef.0123456789abcdef" } }],
+  contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
+  "current-context": "c",
+};
+
+const DOCTOR = `${COMPILED} ${DECKHAND_PROGRAM} doctor -o json ${NODE_FLAGS.join(" ")} $KUBELET_EXTRA_ARGS`;
+
+describe("doctor in a guest", () => {
+  const folder = scratch();
+  const beganMs = performance.now();
+  let cluster: Cluster;
+  let guest: Guest;
+
+  before(async () => {
+    cluster = await startCluster({ controlPlane: "api", nodes: [] });
+    guest = await resumeGuest();
+    await makeNode(guest, cluster);
+    const pairs = {
+      expired: selfSigned(-2 * YEAR_DAYS),
+      future: selfSigned(2),
+      stranger: selfSigned(0),
+      somebody: await readPair(await cluster.api.clientCertificate("somebody", [])),
+      admin: await readPair({ certFile: cluster.api.adminCertFile, keyFile: cluster.api.adminKeyFile }),
+    };
+    const spare = Object.entries(pairs).flatMap(([name, pair]) =>
+      Object.entries(pairFiles({ certFile: `${SPARE}/${name}.crt`, keyFile: `${SPARE}/${name}.key` }, pair)),
+    );
+    await guest.put({
+      ...(await deckhandPayloads(folder.root)),
+      ...Object.fromEntries(spare),
+      [`${SPARE}/nobody.conf`]: { content: JSON.stringify(NOBODY) },
+      [EXTRA_ARGS]: { content: "" },
+    });
+    // What one process has compiled the next one reads.
+    await guest.must(`${DOCTOR} || true`, { limitMs: LIMIT_MS });
+  });
+
+  after(async () => {
+    await guest.close();
+    await cluster.down();
+    folder[Symbol.dispose]();
+  });
+
+  async function doctor({ breaks, mends }: Pick<BrokenHost, "breaks" | "mends"> = { breaks: "true", mends: "true" }) {
+    const { code, stdout, stderr } = await guest.run(
+      `(set -e\n${breaks}\n) >&2
+      [ $? = 0 ] || exit ${NOT_BROKEN}
+      . ${EXTRA_ARGS}
+      ${DOCTOR}
+      code=$?
+      (set -e\n${mends}\n) >&2
+      [ $? = 0 ] || exit ${NOT_MENDED}
+      exit $code`,
+      { limitMs: LIMIT_MS },
+    );
+    assert.ok(code < NOT_BROKEN, `${code === NOT_BROKEN ? breaks : mends}\n${stderr}`);
+    const told = JSON.parse(stdout) as { readonly exitCode: number; readonly findings: readonly Finding[] };
+    assert.equal(told.exitCode, code, stderr);
+    return told;
+  }
+
+  const finds = async (names: readonly FindingName[], host?: BrokenHost) => {
+    const { exitCode, findings } = await doctor(host);
+    const said = JSON.stringify(findings, undefined, 2);
+    assert.deepEqual([...new Set(findings.map(({ name }) => name))], names, said);
+    const isWorse = (severity: Finding["severity"]) => names.some((name) => FINDINGS[name].severity === severity);
+    assert.equal(exitCode, isWorse("stops") ? 2 : isWorse("hurts") ? 1 : 0);
+    if (host !== undefined) assert.match(findings[0]?.seen ?? "", host.seen);
+  };
+
+  test("a sound host: nothing is found", () => finds([]));
+
+  const hosts = wholeSize() ? BROKEN_HOSTS : BROKEN_HOSTS.slice(0, IN_CI);
+
+  for (const host of hosts) {
+    test(`${host.is}: ${host.finds.join(", ")}`, async () => {
+      await finds(host.finds, host);
+      if (wholeSize()) await finds([]);
+    });
+  }
+
+  test("mended, nothing is found again", async () => {
+    await finds([]);
+    figure("broken hosts", hosts.length, "hosts");
+    figure("all hosts, with the set-up", Math.round((performance.now() - beganMs) / 1000), "s");
+  });
+});

@@ -1,0 +1,119 @@
+/**
+ * A guest as a node of a cluster whose control plane runs beside it on the host: where it finds the API server, and the files that a node has, where
+ * kubeadm puts them.
+ */
+import { readFile } from "node:fs/promises";
+import { makeSelfSigned } from "../../src/controllers/identity/self-signed.ts";
+import { hostClock } from "../../src/wire/host/clock.ts";
+import { hostKeys } from "../../src/wire/host/keys.ts";
+import { hostRandom } from "../../src/wire/host/random.ts";
+import type { CertificateFiles } from "../cluster/certificates.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import { SERVICE_DNS } from "../cluster/layout.ts";
+import type { Payloads } from "../guest/disks.ts";
+import type { Guest } from "../guest/guest.ts";
+
+/** The host name of every guest, unless it is given another. */
+export const GUEST_NODE = "guest";
+/** Of its card to the host. */
+export const GUEST_ADDRESS = "10.0.2.15";
+/** Where the guest finds the API server, and the name that stands in its certificate. */
+export const API = { address: "10.0.2.100", port: 6443, name: "kubernetes" } as const;
+
+export const NODE_FILES = {
+  kubeconfig: "/etc/kubernetes/kubelet.conf",
+  bootstrapKubeconfig: "/etc/kubernetes/bootstrap-kubelet.conf",
+  authority: "/etc/kubernetes/pki/ca.crt",
+  config: "/var/lib/kubelet/config.yaml",
+  client: { certFile: "/var/lib/kubelet/pki/client.crt", keyFile: "/var/lib/kubelet/pki/client.key" },
+  serving: { certFile: "/var/lib/kubelet/pki/serving.crt", keyFile: "/var/lib/kubelet/pki/serving.key" },
+  resolvConf: "/etc/resolv.conf",
+} as const;
+
+/** As kubeadm writes one, with what is a test's own. */
+const CONFIG = `apiVersion: kubelet.config.k8s.io/v1beta1
+kind: KubeletConfiguration
+authentication:
+  anonymous:
+    enabled: false
+  webhook:
+    enabled: true
+  x509:
+    clientCAFile: ${NODE_FILES.authority}
+authorization:
+  mode: Webhook
+cgroupDriver: systemd
+clusterDNS:
+- ${SERVICE_DNS}
+clusterDomain: cluster.local
+containerRuntimeEndpoint: unix:///run/containerd/containerd.sock
+resolvConf: ${NODE_FILES.resolvConf}
+staticPodPath: /etc/kubernetes/manifests
+tlsCertFile: ${NODE_FILES.serving.certFile}
+tlsPrivateKeyFile: ${NODE_FILES.serving.keyFile}
+`;
+
+/** Those of kubeadm's drop-in, and the address: a guest has no default route that would tell it. */
+export const NODE_FLAGS = [
+  `--bootstrap-kubeconfig=${NODE_FILES.bootstrapKubeconfig}`,
+  `--kubeconfig=${NODE_FILES.kubeconfig}`,
+  `--config=${NODE_FILES.config}`,
+  `--node-ip=${GUEST_ADDRESS}`,
+] as const;
+
+/** Plugs in the guest's card to the host and gives it the files; no agent is started. */
+export async function makeNode(guest: Guest, cluster: Cluster): Promise<void> {
+  const { layout, api } = cluster;
+  await guest.reach({ guest: API, host: { address: layout.address, port: API.port } });
+  const client = await api.clientCertificate(`system:node:${GUEST_NODE}`, ["system:nodes"]);
+  await guest.put({
+    [NODE_FILES.config]: { content: CONFIG },
+    [NODE_FILES.kubeconfig]: { content: JSON.stringify(await kubeconfigOf(cluster), undefined, 2), mode: 0o600 },
+    [NODE_FILES.authority]: { from: api.caFile },
+    ...pairFiles(NODE_FILES.client, await readPair(client)),
+    ...pairFiles(NODE_FILES.serving, selfSigned(0)),
+    // Nothing answers there. The image names no server, so that lookups fail at once; a node without one is not sound.
+    [NODE_FILES.resolvConf]: { content: `nameserver ${SERVICE_DNS}\n` },
+  });
+}
+
+async function kubeconfigOf({ api }: Cluster) {
+  const cluster = {
+    server: `https://${API.address}:${API.port}`,
+    "tls-server-name": API.name,
+    "certificate-authority-data": await readFile(api.caFile, "base64"),
+  };
+  const { certFile, keyFile } = NODE_FILES.client;
+  return {
+    apiVersion: "v1",
+    kind: "Config",
+    clusters: [{ name: "cluster", cluster }],
+    users: [{ name: "node", user: { "client-certificate": certFile, "client-key": keyFile } }],
+    contexts: [{ name: "node", context: { cluster: "cluster", user: "node" } }],
+    "current-context": "node",
+  };
+}
+
+export interface Pair {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export const pairFiles = ({ certFile, keyFile }: CertificateFiles, { certificate, key }: Pair): Payloads => ({
+  [certFile]: { content: certificate },
+  [keyFile]: { content: key, mode: 0o600 },
+});
+
+export async function readPair({ certFile, keyFile }: CertificateFiles): Promise<Pair> {
+  return { certificate: await readFile(certFile, "utf8"), key: await readFile(keyFile, "utf8") };
+}
+
+const DAY_MS = 86_400_000;
+
+/** Good for a year, begun so many days from now. No API server knows it. */
+export function selfSigned(beginDays: number): Pair {
+  const clock = { ...hostClock, wallMs: () => hostClock.wallMs() + beginDays * DAY_MS };
+  const parts = { clock, random: hostRandom, keys: hostKeys };
+  const { certificatePem, keyPem } = makeSelfSigned(parts, { host: GUEST_NODE, addresses: [GUEST_ADDRESS] });
+  return { certificate: certificatePem, key: keyPem };
+}
