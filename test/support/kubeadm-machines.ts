@@ -30,6 +30,9 @@ const GATEWAY = "10.77.0.254";
 /** Nor this one. CoreDNS asks it for names that are not the cluster's. */
 const NAMESERVER = "10.77.0.253";
 
+/** systemd waits for ours until it is ready, and for upstream's not at all. */
+const SLOW_START = "[Service]\nTimeoutStartSec=15min\n";
+
 /** What is said of a cluster here that is not kubeadm's default. Nothing of it is about the agent. */
 const CLUSTER = [
   {
@@ -137,6 +140,7 @@ export class KubeadmMachines implements AsyncDisposable {
       "/root/kubelet.deb": kubelet,
       "/root/kubeadm.deb": kubeadm,
       "/root/kubeadm.yaml": { content: configuration },
+      "/etc/systemd/system/kubelet.service.d/20-slow.conf": { content: SLOW_START },
       ...ours,
     });
     // The one of the image would be found first.
