@@ -3,6 +3,7 @@
  * every image, and a network in which they meet. What kubeadm is told of timeouts is the same for both agents: the machines are emulated.
  */
 import { basename } from "node:path";
+import { KUBERNETES_VERSION } from "../../src/app/version.ts";
 import { buildProgram } from "../../tools/build/program.ts";
 import { buildDebFor } from "../../tools/package/packages.ts";
 import { type Scratch, scratch } from "../../tools/scratch.ts";
@@ -15,11 +16,11 @@ import type { Agent } from "./guest-agents.ts";
 import { type KubeadmImages, kubeadmImages } from "./kubeadm-images.ts";
 import { kubeadmPackage, kubeletPackage } from "./upstream-packages.ts";
 
-const VERSION = "1.36.4-1.1";
+const VERSION = `${KUBERNETES_VERSION.slice(1)}-1.1`;
 const IMPORT_MS = 15 * 60_000;
 const INSTALL_MS = 5 * 60_000;
 
-/** The first two of them: a control plane, and a node beside it. */
+/** A control plane, and a node beside it. */
 const MACHINES = { one: 1, two: 2 } as const;
 export type MachineName = keyof typeof MACHINES;
 
@@ -49,7 +50,7 @@ const CLUSTER = [
   {
     apiVersion: "kubeadm.k8s.io/v1beta4",
     kind: "ClusterConfiguration",
-    kubernetesVersion: "v1.36.4",
+    kubernetesVersion: KUBERNETES_VERSION,
     // RSA keys take long on an emulated processor.
     encryptionAlgorithm: "ECDSA-P256",
     networking: { serviceSubnet: "198.19.0.0/16", podSubnet: "198.18.0.0/16" },
@@ -65,19 +66,16 @@ const CLUSTER = [
   },
 ];
 
+type Packages = Readonly<Record<"kubelet" | "kubeadm" | "deckhand", Payload>>;
+
 export class KubeadmMachines implements AsyncDisposable {
   readonly #folder: Scratch;
   readonly #network: EthernetSwitch;
   readonly #images: KubeadmImages;
-  readonly #packages: Readonly<Record<"kubelet" | "kubeadm" | "deckhand", Payload>>;
-  readonly #guests = new Set<Guest>();
+  readonly #packages: Packages;
+  readonly #guests: Guest[] = [];
 
-  private constructor(
-    folder: Scratch,
-    network: EthernetSwitch,
-    images: KubeadmImages,
-    packages: Readonly<Record<"kubelet" | "kubeadm" | "deckhand", Payload>>,
-  ) {
+  private constructor(folder: Scratch, network: EthernetSwitch, images: KubeadmImages, packages: Packages) {
     this.#folder = folder;
     this.#network = network;
     this.#images = images;
@@ -103,7 +101,7 @@ export class KubeadmMachines implements AsyncDisposable {
   /** A fresh one, in whose root's folder `kubeadm.yaml` says what the cluster is like. */
   async start(name: MachineName, agent: Agent): Promise<Guest> {
     const guest = await resumeGuest({ hostname: name });
-    this.#guests.add(guest);
+    this.#guests.push(guest);
     await guest.join(this.#network, `${addressOf(name)}/24`);
     const routes = (Object.keys(MACHINES) as MachineName[])
       .filter((other) => other !== name)
@@ -121,13 +119,8 @@ export class KubeadmMachines implements AsyncDisposable {
     return guest;
   }
 
-  async end(guest: Guest): Promise<void> {
-    this.#guests.delete(guest);
-    await guest.close();
-  }
-
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const guest of this.#guests) await this.end(guest);
+    for (const guest of this.#guests) await guest.close();
     await this.#network.close();
     this.#folder[Symbol.dispose]();
   }
