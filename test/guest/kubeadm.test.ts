@@ -80,7 +80,7 @@ for (const agent of AGENTS) {
     /** Each with its process. */
     const containersOf = (guest: Guest) => guest.must("ctr -n k8s.io tasks ls | sort");
 
-    test("[27.1.2] [27.1.3] [27.1.4] [27.1.38] init: a control plane of static pods, a Ready node, kube-proxy and CoreDNS", async () => {
+    test("[27.1.2] [27.1.4] [27.1.38] init: a control plane of static pods, a Ready node, kube-proxy and CoreDNS", async () => {
       const startedMs = performance.now();
       for (const line of examplesUnder("docs/install.md", "A cluster by kubeadm")) {
         await typed(one, line);
