@@ -42,7 +42,7 @@ const POD = {
         command: [
           "sh",
           "-c",
-          "until nslookup kubernetes.default.svc.cluster.local; do sleep 1; done; touch /memory/found; exec sleep 86400",
+          "until nslookup -type=a kubernetes.default.svc.cluster.local; do sleep 1; done; touch /memory/found; exec sleep 86400",
         ],
         readinessProbe: { exec: { command: ["test", "-e", "/memory/found"] }, timeoutSeconds: 30 },
         volumeMounts: [
