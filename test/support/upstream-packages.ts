@@ -48,9 +48,14 @@ export function kubeletPackage(
   });
 }
 
-export function kubeadmPackage(version: string, folder: string): Promise<string> {
+/** With a program that does nothing, unless one is given. */
+export function kubeadmPackage(
+  version: string,
+  folder: string,
+  program: UpstreamKubelet["program"] = { text: "#!/bin/sh\n" },
+): Promise<string> {
   return build({ name: "kubeadm", version, depends: "Depends: kubelet (>= 1.19.0)\n" }, folder, {
-    "/usr/bin/kubeadm": { mode: "755", text: "#!/bin/sh\n" },
+    "/usr/bin/kubeadm": { mode: "755", ...program },
     "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf": { mode: "644", text: KUBEADM_DROP_IN },
   });
 }

@@ -69,7 +69,8 @@ function packed(entries: readonly LayerEntry[]): Layer {
   return gzipLayer(gzipSync(blob.content), diffId);
 }
 
-const fileEntry = (path: string, mode: number): LayerEntry => ({
+/** A file of this machine, at its own place. */
+export const fileEntry = (path: string, mode: number): LayerEntry => ({
   kind: "file",
   path: path.slice(1),
   mode,
@@ -77,7 +78,7 @@ const fileEntry = (path: string, mode: number): LayerEntry => ({
 });
 
 /** As the loader finds them here, the loader itself among them. */
-function librariesOf(program: string): readonly string[] {
+export function librariesOf(program: string): readonly string[] {
   const said = execFileSync("ldd", [program], { encoding: "utf8" });
   return [...said.matchAll(/(?:=> |^\s)(?<path>\/\S+) \(0x/gm)].map(({ groups }) => groups?.["path"] ?? "");
 }
@@ -109,7 +110,7 @@ function ownerOf(path: string): string | undefined {
 }
 
 /** Each once, those above first. */
-function foldersOf(entries: readonly LayerEntry[]): readonly LayerEntry[] {
+export function foldersOf(entries: readonly LayerEntry[]): readonly LayerEntry[] {
   const folders = new Set<string>();
   for (const { path } of entries) {
     for (let folder = dirname(path); folder !== "."; folder = dirname(folder)) folders.add(folder);

@@ -1,4 +1,4 @@
-/** What a proof runs: its own file, the files of the integration suite whose tests have a whole size too, or both. */
+/** What a proof runs: its own file, the files of other suites whose tests have a whole size too, or both. */
 import { existsSync, globSync } from "node:fs";
 import { basename } from "node:path";
 import { inRepository, repositoryRoot } from "../repository.ts";
@@ -22,6 +22,11 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
       "reboot",
       "explain",
     ].map((name) => `test/integration/${name}.test.ts`),
+  ],
+  // All that is shown in guests, and what the executable costs outside of one.
+  installed: [
+    ...globSync("test/guest/*.test.ts", { cwd: repositoryRoot }).toSorted(),
+    "test/integration/executable.test.ts",
   ],
   "node-api": [
     "node-server",

@@ -1,0 +1,155 @@
+/**
+ * A cluster as people make one: kubeadm sets up a control plane of static pods on one machine, a second one joins by token, is upgraded and leaves, with
+ * Deckhand as the kubelet of both. The commands are those of docs/install.md. At whole size the Go kubelet does the same in the same kind of guests.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import { figure } from "../figures.ts";
+import { wholeSize } from "../size.ts";
+import type { Agent } from "../support/guest-agents.ts";
+import { KubeadmMachines } from "../support/kubeadm-machines.ts";
+import { examplesUnder } from "../support/typed-lines.ts";
+import type { Guest } from "./guest.ts";
+
+const AGENTS: readonly Agent[] = wholeSize() ? ["go", "deckhand"] : ["deckhand"];
+const LIMIT_MS = 25 * 60_000;
+const CONFIGURATION = "/var/lib/kubelet/config.yaml";
+
+/** Of a control plane that kubeadm has set up, by their labels. */
+const PODS = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-dns",
+  "kube-dns",
+  "kube-proxy",
+  "kube-scheduler",
+];
+
+/** Has mounts of every common kind, and is ready once it has found a name of the cluster's. */
+const POD = {
+  apiVersion: "v1",
+  kind: "Pod",
+  metadata: { name: "looks-up" },
+  spec: {
+    nodeName: "two",
+    terminationGracePeriodSeconds: 1,
+    containers: [
+      {
+        name: "main",
+        image: BUSYBOX_IMAGE,
+        command: [
+          "sh",
+          "-c",
+          "until nslookup -type=a kubernetes.default.svc.cluster.local; do sleep 1; done; touch /memory/found; exec sleep 86400",
+        ],
+        readinessProbe: { exec: { command: ["test", "-e", "/memory/found"] }, timeoutSeconds: 30 },
+        volumeMounts: [
+          { name: "memory", mountPath: "/memory" },
+          { name: "config", mountPath: "/config" },
+        ],
+      },
+    ],
+    volumes: [
+      { name: "memory", emptyDir: { medium: "Memory" } },
+      { name: "config", configMap: { name: "kube-root-ca.crt" } },
+    ],
+  },
+};
+
+for (const agent of AGENTS) {
+  describe(`kubeadm with ${agent === "go" ? "the Go kubelet" : "Deckhand"} in guests`, () => {
+    let machines: KubeadmMachines;
+    let one: Guest;
+    let two: Guest;
+
+    before(async () => {
+      machines = await KubeadmMachines.prepare();
+      one = await machines.start("one", agent);
+    });
+    after(() => machines[Symbol.asyncDispose]());
+
+    const typed = (guest: Guest, line: string) => guest.must(`cd /root\n${line}`, { limitMs: LIMIT_MS });
+    /** What asks the cluster is typed on the first machine, everything else on the second. */
+    const typedWhereItBelongs = (line: string) => typed(/^(kubectl|kubeadm token) /.test(line) ? one : two, line);
+    const agentOf = async (guest: Guest) => {
+      const pid = (await guest.must("systemctl show -p MainPID --value kubelet.service")).trim();
+      return { pid, program: (await guest.must(`readlink /proc/${pid}/exe`)).trim() };
+    };
+    /** Each with its process. */
+    const containersOf = (guest: Guest) => guest.must("ctr -n k8s.io tasks ls | sort");
+
+    test("[27.1.2] [27.1.4] [27.1.38] init: a control plane of static pods, a Ready node, kube-proxy and CoreDNS", async () => {
+      const startedMs = performance.now();
+      for (const line of examplesUnder("docs/install.md", "A cluster by kubeadm")) {
+        await typed(one, line);
+        figure(`${agent}: until the end of ${line.split(" ").slice(0, 3).join(" ")}`, secondsSince(startedMs), "s");
+      }
+      await typed(one, "kubectl wait pod --all --all-namespaces --for=condition=Ready --timeout=20m");
+      const labels = "{.metadata.labels.component}{.metadata.labels.k8s-app}";
+      const pods = await typed(one, `kubectl get pods -A -o jsonpath='{range .items[*]}${labels}{"\\n"}{end}'`);
+      assert.deepEqual(pods.trim().split("\n").toSorted(), PODS);
+      assert.equal((await agentOf(one)).program, agent === "go" ? "/usr/bin/kubelet" : "/usr/bin/deckhand");
+      assert.match(await one.must("cat /etc/kubernetes/kubelet.conf"), /client-key: \S+\/kubelet-client-current\.pem/);
+    });
+
+    test("[2.1] [27.1.2] [27.1.3] join: the second machine is Ready by a token, and its pods find the cluster's names", async () => {
+      two = await machines.start("two", agent);
+      const [print = "", join = "", ...rest] = examplesUnder("docs/install.md", "Joining a node by kubeadm");
+      const printed = (await typed(one, print)).trim();
+      assert.equal(shapeOf(printed), shapeOf(join));
+      const startedMs = performance.now();
+      await typed(two, printed);
+      figure(`${agent}: until the end of kubeadm join`, secondsSince(startedMs), "s");
+      for (const line of rest) await typedWhereItBelongs(line);
+      figure(`${agent}: from kubeadm join to a Ready node`, secondsSince(startedMs), "s");
+      await one.put({ "/root/pod.json": { content: JSON.stringify(POD) } });
+      await typed(one, "kubectl create -f pod.json; kubectl wait pod/looks-up --for=condition=Ready --timeout=20m");
+      figure(`${agent}: from kubeadm join to a pod that found a name`, secondsSince(startedMs), "s");
+      assert.match(await typed(one, "kubectl logs looks-up"), /Address: 198\.19\.0\.1\b/);
+    });
+
+    test("[27.1.2] upgrade node: its files are written anew, and the agent carries on with the pods", async () => {
+      const [containers, before] = [await containersOf(two), await agentOf(two)];
+      await two.must(`touch -d @0 ${CONFIGURATION}`);
+      const [upgrade = "", ...rest] = examplesUnder("docs/install.md", "Upgrading a node by kubeadm");
+      await typedWhereItBelongs(upgrade);
+      assert.notEqual(await two.must(`stat -c %Y ${CONFIGURATION}`), "0\n");
+      assert.deepEqual(await agentOf(two), before);
+      for (const line of rest) await typedWhereItBelongs(line);
+      const now = await agentOf(two);
+      assert.equal(now.program, before.program);
+      assert.notEqual(now.pid, before.pid);
+      await typed(one, "until kubectl exec looks-up -- test -e /memory/found; do sleep 1; done");
+      assert.equal(await containersOf(two), containers);
+    });
+
+    test("reset: no pod, mount or process of the node is left", async () => {
+      assert.notEqual(await left(two), "");
+      for (const line of examplesUnder("docs/install.md", "Leaving a cluster")) await typedWhereItBelongs(line);
+      assert.equal(await left(two), "");
+      assert.equal(await typed(one, "kubectl get nodes -o name"), "node/one\n");
+    });
+  });
+}
+
+const secondsSince = (startedMs: number) => Math.round((performance.now() - startedMs) / 1000);
+
+/** The same for two lines that differ in address, token and hash alone. */
+const shapeOf = (line: string) =>
+  line
+    .trim()
+    .replace(/\d+\.\d+\.\d+\.\d+:\d+/, "ADDRESS")
+    .replace(/[a-z0-9]{6}\.[a-z0-9]{16}/, "TOKEN")
+    .replace(/[0-9a-f]{64}/, "HASH");
+
+/** Everything that a node has while it runs pods. */
+const left = (guest: Guest) =>
+  guest.must(`
+    ctr -n k8s.io containers ls -q
+    ctr -n k8s.io tasks ls -q
+    awk '{ print $5 }' /proc/self/mountinfo | grep -E '^/var/lib/kubelet|^/run/netns/|io\\.containerd\\..*/(rootfs|shm)' || true
+    find /sys/fs/cgroup/kubepods.slice -name cgroup.procs -exec cat {} + 2>/dev/null || true
+    pgrep -a 'kubelet|deckhand|containerd-shim|kube-proxy' | grep -v deckhand-runner || true
+    find /etc/kubernetes /var/lib/kubelet -type f -not -path '/etc/kubernetes/tmp/*'`);
