@@ -14,12 +14,19 @@ export interface GuestContainer {
   readonly since: string;
 }
 
+export interface EndedPod {
+  readonly name: string;
+  readonly uid: string;
+}
+
 /** Each as `pod/container`, `pod/` for a sandbox, or by its id where nothing is known of it; mounts by their place. */
 export interface Happened {
   readonly started: readonly string[];
   readonly ended: readonly string[];
   readonly unmounted: readonly string[];
 }
+
+export const NOTHING: Happened = { started: [], ended: [], unmounted: [] };
 
 const FOLDER = "/var/lib/guest-eyes";
 const TASKS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io";
@@ -29,12 +36,30 @@ const EVENT = /\/tasks\/(?<what>start|exit) (?<body>\{.*\})$/;
 /** Per container: its id, its first process with the time that began, and what the runtime was told it is. */
 const LIST = `
 cd ${TASKS} 2>/dev/null || exit 0
+named() { grep -o "\\"io.kubernetes.cri.$1\\":\\"[^\\"]*\\"" $id/config.json | cut -d'"' -f4 || true; }
 for id in *; do
   pid=$(cat $id/init.pid 2>/dev/null) && stat=$(cat /proc/$pid/stat 2>/dev/null) || continue
   since=$(echo "\${stat##*) }" | cut -d' ' -f20)
-  named() { grep -o "\\"io.kubernetes.cri.$1\\":\\"[^\\"]*\\"" $id/config.json | cut -d'"' -f4; }
   echo "$id $pid $since $(named sandbox-name) $(named container-name)"
 done`;
+
+/** Those that run, sandboxes too, in the order of their names. */
+export async function containersIn(guest: Guest): Promise<readonly GuestContainer[]> {
+  const lines = (await guest.must(LIST)).split("\n").filter((line) => line !== "");
+  const found = lines.map((line): GuestContainer => {
+    const [id = "", pid = "", since = "", pod = "", name = ""] = line.split(" ");
+    return { id, pod, name, pid: Number(pid), since };
+  });
+  return found.toSorted((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+const keyOf = ({ pod, name, id }: GuestContainer) => `${pod}/${name}/${id}`;
+
+/** Every mount below the pods' folders as the kernel tells of it, its number first. */
+export async function podMountsIn(guest: Guest): Promise<readonly string[]> {
+  const lines = (await guest.must("cat /proc/self/mountinfo")).split("\n");
+  return lines.filter((line) => line.split(" ")[4]?.startsWith(PODS) === true).toSorted();
+}
 
 export class GuestEyes {
   readonly #guest: Guest;
@@ -48,37 +73,21 @@ export class GuestEyes {
   static async open(guest: Guest): Promise<GuestEyes> {
     const note = (unit: string, command: string) =>
       `systemd-run --quiet --unit ${unit} -p StandardOutput=append:${FOLDER}/${unit} ${command}`;
+    const columns = "--noheadings --raw -o ACTION,OLD-TARGET,TARGET";
     await guest.must(`
       systemctl stop eye-events eye-mounts 2>/dev/null || true
       rm -rf ${FOLDER}
       mkdir ${FOLDER}
       ${note("eye-events", "/usr/local/bin/ctr -n k8s.io events")}
-      ${note("eye-mounts", "stdbuf -oL findmnt --poll=umount,move,remount --noheadings --raw -o ACTION,OLD-TARGET,TARGET")}`);
+      ${note("eye-mounts", `stdbuf -oL findmnt --poll=umount,move,remount ${columns}`)}`);
     const eyes = new GuestEyes(guest);
-    await eyes.containers();
+    await eyes.#learnNames();
     return eyes;
   }
 
-  /** Those that run, in the order of their names. */
-  async containers(): Promise<readonly GuestContainer[]> {
-    const lines = (await this.#guest.must(LIST)).split("\n").filter((line) => line !== "");
-    const found = lines.map((line): GuestContainer => {
-      const [id = "", pid = "", since = "", pod = "", name = ""] = line.split(" ");
-      this.#names.set(id, `${pod}/${name}`);
-      return { id, pod, name, pid: Number(pid), since };
-    });
-    return found.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
-  }
-
-  /** Every mount below the pods' folders as the kernel tells of it, its number first. */
-  async mounts(): Promise<readonly string[]> {
-    const lines = (await this.#guest.must("cat /proc/self/mountinfo")).split("\n");
-    return lines.filter((line) => line.split(" ")[4]?.startsWith(PODS) === true).toSorted();
-  }
-
-  /** Since they were opened. Sandboxes and containers of pods that `mayEnd` are left out, and their mounts. */
-  async happened(mayEnd: readonly { readonly name: string; readonly uid: string }[] = []): Promise<Happened> {
-    await this.containers();
+  /** Since they were opened, without what became of pods that had been told to end. */
+  async happened(except: readonly EndedPod[]): Promise<Happened> {
+    await this.#learnNames();
     const [events = "", mounts = ""] = (
       await this.#guest.must(`cd ${FOLDER}; cat eye-events; echo ---; cat eye-mounts`)
     ).split("---\n");
@@ -88,17 +97,17 @@ export class GuestEyes {
       // The end of a process that was started within a container carries another id.
       const isItself = what === "start" || (what === "exit" && (id === undefined || id === container));
       const name = this.#names.get(container) ?? container;
-      const hasCause = mayEnd.some((pod) => name.startsWith(`${pod.name}/`));
+      const hasCause = except.some((pod) => name.startsWith(`${pod.name}/`));
       return isItself && !hasCause ? [{ what, name }] : [];
     });
     const those = (wanted: string) => told.filter(({ what }) => what === wanted).map(({ name }) => name);
     const unmounted = mounts
       .split("\n")
-      .filter((line) => line.includes(PODS) && !mayEnd.some(({ uid }) => line.includes(uid)));
+      .filter((line) => line.includes(PODS) && !except.some(({ uid }) => line.includes(uid)));
     return { started: those("start"), ended: those("exit"), unmounted };
   }
+
+  async #learnNames(): Promise<void> {
+    for (const { id, pod, name } of await containersIn(this.#guest)) this.#names.set(id, `${pod}/${name}`);
+  }
 }
-
-export const NOTHING: Happened = { started: [], ended: [], unmounted: [] };
-
-const nameOf = ({ pod, name, id }: GuestContainer) => `${pod}/${name}/${id}`;

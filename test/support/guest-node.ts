@@ -131,9 +131,7 @@ export class GuestNode {
 async function buildPackages(folder: Scratch, laterVersions: readonly string[]): Promise<Payloads> {
   const program = await buildProgram(folder.path("built"));
   const kubelet = { version: KUBERNETES, program: { file: (await buildParts()).path("kubelet") } };
-  const ours = [undefined, ...laterVersions].map((version) =>
-    buildDebFor(process.arch, program, folder.root, version),
-  );
+  const ours = [undefined, ...laterVersions].map((version) => buildDebFor(process.arch, program, folder.root, version));
   return {
     "/root/kubelet.deb": { from: await kubeletPackage(kubelet, folder.root) },
     "/root/kubeadm.deb": { from: await kubeadmPackage(KUBERNETES, folder.root) },

@@ -120,7 +120,9 @@ function manifest(name: string, uid?: string): Pod {
     spec: {
       ...recorded,
       hostNetwork: true,
-      containers: [{ ...staying(name), readinessProbe: { exec: { command: ["true"] }, periodSeconds: 20, ...PATIENT } }],
+      containers: [
+        { ...staying(name), readinessProbe: { exec: { command: ["true"] }, periodSeconds: 20, ...PATIENT } },
+      ],
     },
   };
 }

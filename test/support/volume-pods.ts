@@ -98,9 +98,7 @@ export function volumePod(node: VolumeHost, name: string): Partial<PodSpec> {
 const TOKENS = ["/var/run/secrets/kubernetes.io/serviceaccount/token", "/all/token"];
 
 /** What a container of such a pod reads, by path. A token is told by whom it speaks for: an agent may renew it. */
-export async function filesSeen(
-  read: (path: string) => Promise<string>,
-): Promise<Readonly<Record<string, string>>> {
+export async function filesSeen(read: (path: string) => Promise<string>): Promise<Readonly<Record<string, string>>> {
   const written = ["scratch", "memory", "disk", "part"].map((place) => `/${place}/written`);
   const given = ["/config/second", "/keys/key", "/about/name", "/all/deep/first", "/all/key", "/all/uid", "/host/note"];
   const found: Record<string, string> = {};
