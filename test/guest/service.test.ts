@@ -17,15 +17,20 @@ const CONFIGURATION = {
   authorization: { mode: "AlwaysAllow" },
   containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
 };
+const CLIENT = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 /** Nobody answers there. */
 const KUBECONFIG = {
   apiVersion: "v1",
   kind: "Config",
   "current-context": "c",
   contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
-  users: [{ name: "u", user: { token: "t" } }],
+  users: [{ name: "u", user: { "client-certificate": CLIENT, "client-key": CLIENT } }],
   clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
 };
+/** Without a certificate either kubelet would turn to the bootstrap kubeconfig that kubeadm's drop-in names, and which a node that has joined has not got. */
+const MAKE_CLIENT = `mkdir -p /var/lib/kubelet/pki; cd /var/lib/kubelet/pki
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /O=system:nodes/CN=system:node:guest -keyout key.pem -out cert.pem
+cat cert.pem key.pem > ${CLIENT}; rm cert.pem key.pem`;
 /** For a test that waits for it. */
 const SHORT_WATCHDOG = "[Service]\nWatchdogSec=20\nRestartSec=1\n";
 const SLOW_MS = 10 * 60_000;
@@ -47,6 +52,7 @@ describe("the service in a guest", () => {
       "/var/lib/kubelet/kubeadm-flags.env": { content: 'KUBELET_KUBEADM_ARGS="--hostname-override=guest"\n' },
       "/etc/kubernetes/kubelet.conf": { content: JSON.stringify(KUBECONFIG) },
     });
+    await guest.must(MAKE_CLIENT);
     await guest.must("dpkg --install /root/kubelet.deb /root/kubeadm.deb && systemctl daemon-reload");
     await guest.must("systemctl enable --now kubelet.service");
   });
