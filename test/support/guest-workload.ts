@@ -11,7 +11,7 @@ import { lastingPod, NODE } from "./survival-world.ts";
 import { CONFIG_MAP, diskOf, sharedOf, type VolumeHost, volumeObjects, volumePod } from "./volume-pods.ts";
 
 /** The guest, for volumes. */
-export const HOST: VolumeHost = { name: NODE, folder: "/srv" };
+const HOST: VolumeHost = { name: NODE, folder: "/srv" };
 const RECORD = "/srv/record";
 const STATIC_UID = "5c1e0f5e-2d0b-4f4f-9b60-6f0d4f2f0a11";
 
