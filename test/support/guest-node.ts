@@ -29,6 +29,8 @@ export const MANIFESTS = "/etc/kubernetes/manifests";
 const CLIENT_FILE = "kubelet-client-2026-01-01-00-00-00.pem";
 /** An emulated node that starts anew may be silent for longer than the 50 s after which the controllers call a node lost. */
 const MONITOR_GRACE = "--node-monitor-grace-period=15m";
+/** For either agent: what takes a second elsewhere may take half a minute here, and a start that is cut short begins anew. */
+const SLOW_START = "[Service]\nTimeoutStartSec=10min\n";
 /** On an emulated machine, beside others. */
 export const SLOW_MS = 10 * 60_000;
 
@@ -182,6 +184,7 @@ async function filesOfKubeadm({ api }: Cluster): Promise<Payloads> {
   return {
     "/etc/kubernetes/pki/ca.crt": { content: ca },
     "/etc/kubernetes/kubelet.conf": { content: JSON.stringify(kubeconfig), mode: 0o600 },
+    "/etc/systemd/system/kubelet.service.d/20-slow.conf": { content: SLOW_START },
     "/etc/resolv.conf": { content: `nameserver ${SERVICE_DNS}\n` },
     "/var/lib/kubelet/config.yaml": { content: JSON.stringify(CONFIGURATION) },
     "/var/lib/kubelet/kubeadm-flags.env": { content: `KUBELET_KUBEADM_ARGS="--node-ip=${OWN_ADDRESS}"\n` },
