@@ -13,15 +13,7 @@ import { seed, wholeSize } from "../size.ts";
 import { conditionOf, hasEndedWhole, isRunning } from "../support/cluster-pods.ts";
 import { containersIn } from "../support/guest-eyes.ts";
 import { GuestNode, SLOW_MS } from "../support/guest-node.ts";
-import {
-  begun,
-  finishedPod,
-  oncePod,
-  prepare,
-  SPECS,
-  STATIC_PODS,
-  workloadObjects,
-} from "../support/guest-workload.ts";
+import { begun, oncePod, prepare, SPECS, STATIC_PODS, startWorkload } from "../support/guest-workload.ts";
 import { unnoticed } from "../support/unnoticed.ts";
 
 const SIZE = wholeSize() ? { kills: 20, goReboots: true } : { kills: 3, goReboots: false };
@@ -53,9 +45,7 @@ describe("pods outlive what happens to the service", () => {
     await prepare(node.guest);
     if (!SIZE.goReboots) await install("deckhand_0.0.0_amd64.deb");
     await node.startKubelet();
-    await node.apply(...workloadObjects(), finishedPod("finished"));
-    for (const name of running) await node.pods.running(name, SLOW_MS);
-    await node.pods.first("finished", "is over", ({ status }) => status?.phase === "Succeeded", SLOW_MS);
+    await startWorkload(node);
     if (!SIZE.goReboots) return;
     await reboot("go");
     await install("deckhand_0.0.0_amd64.deb");

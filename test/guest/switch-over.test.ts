@@ -12,13 +12,12 @@ import { containersIn, type EndedPod, podMountsIn } from "../support/guest-eyes.
 import { GuestNode, SLOW_MS } from "../support/guest-node.ts";
 import {
   begun,
-  finishedPod,
   mayEnd,
   prepare,
   SPECS,
   STATIC_PODS,
   slowlyEndingPod,
-  workloadObjects,
+  startWorkload,
 } from "../support/guest-workload.ts";
 import { lastingPod, NODE } from "../support/survival-world.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
@@ -40,9 +39,7 @@ describe("a node changes its agent by the commands of the page", () => {
     node = await GuestNode.start();
     await prepare(node.guest);
     await node.startKubelet();
-    await node.apply(...workloadObjects(), finishedPod("finished"));
-    for (const name of running) await node.pods.running(name, SLOW_MS);
-    await node.pods.first("finished", "is over", ({ status }) => status?.phase === "Succeeded", SLOW_MS);
+    await startWorkload(node);
     await restartOnce("burstable", "second");
   });
 

@@ -34,7 +34,7 @@ const SLOW_START = "[Service]\nTimeoutStartSec=10min\n";
 /** On an emulated machine, beside others. */
 export const SLOW_MS = 10 * 60_000;
 
-/** As `kubeadm join` writes it. */
+/** As `kubeadm join` writes it, but for the patience with the runtime. */
 const CONFIGURATION = {
   apiVersion: "kubelet.config.k8s.io/v1beta1",
   kind: "KubeletConfiguration",
@@ -51,6 +51,7 @@ const CONFIGURATION = {
   healthzBindAddress: "127.0.0.1",
   healthzPort: 10248,
   rotateCertificates: true,
+  runtimeRequestTimeout: "15m",
   staticPodPath: MANIFESTS,
 };
 

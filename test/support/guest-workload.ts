@@ -6,7 +6,7 @@ import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import type { Guest } from "../guest/guest.ts";
 import { STAY } from "./cluster-pods.ts";
-import { MANIFESTS } from "./guest-node.ts";
+import { type GuestNode, MANIFESTS, SLOW_MS } from "./guest-node.ts";
 import { lastingPod, NODE } from "./survival-world.ts";
 import { CONFIG_MAP, diskOf, sharedOf, type VolumeHost, volumeObjects, volumePod } from "./volume-pods.ts";
 
@@ -74,7 +74,7 @@ function withRecord(pod: string, spec: Partial<PodSpec>): Partial<PodSpec> {
   return { ...spec, containers, volumes: [...(spec.volumes ?? []), ...recorded.volumes] };
 }
 
-export const finishedPod = (name: string): Pod =>
+const finishedPod = (name: string): Pod =>
   lastingPod(name, {
     ...recorded,
     restartPolicy: "Never",
@@ -137,10 +137,17 @@ export async function prepare(guest: Guest): Promise<void> {
   });
 }
 
-export const workloadObjects = (): readonly object[] => [
-  ...volumeObjects(HOST, ["volumes"]),
-  ...Object.entries(SPECS).map(([name, spec]) => lastingPod(name, spec)),
-];
+/** One after the other: all at once they would take an emulated machine longer than a kubelet waits for its runtime. */
+export async function startWorkload(node: GuestNode): Promise<void> {
+  await node.apply(...volumeObjects(HOST, ["volumes"]));
+  for (const [name, spec] of Object.entries(SPECS)) {
+    await node.apply(lastingPod(name, spec));
+    await node.pods.running(name, SLOW_MS);
+  }
+  await node.apply(finishedPod("finished"));
+  await node.pods.first("finished", "is over", ({ status }) => status?.phase === "Succeeded", SLOW_MS);
+  for (const name of STATIC_PODS) await node.pods.running(name, SLOW_MS);
+}
 
 /** How often each container began, by `pod.container`; what an ending pod says of itself, likewise. */
 export async function begun(guest: Guest): Promise<Readonly<Record<string, number>>> {
