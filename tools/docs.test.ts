@@ -28,6 +28,11 @@ const TYPED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "The image": "test/integration/installed-agent.test.ts",
     "The npm package": "test/integration/packages.test.ts",
   },
+  "docs/switch-over.md": {
+    "Looking first": "test/guest/switch-over.test.ts",
+    There: "test/guest/switch-over.test.ts",
+    Back: "test/guest/switch-over.test.ts",
+  },
 };
 
 interface Example {

@@ -17,15 +17,22 @@ const CONFIGURATION = {
   authorization: { mode: "AlwaysAllow" },
   containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
 };
+const CLIENT = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 /** Nobody answers there. */
 const KUBECONFIG = {
   apiVersion: "v1",
   kind: "Config",
   "current-context": "c",
   contexts: [{ name: "c", context: { cluster: "c", user: "u" } }],
-  users: [{ name: "u", user: { token: "t" } }],
+  users: [{ name: "u", user: { "client-certificate": CLIENT, "client-key": CLIENT } }],
   clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:1" } }],
 };
+/** Without a certificate either kubelet would turn to the bootstrap kubeconfig that kubeadm's drop-in names, and which a node that has joined has not got. */
+const MAKE_CLIENT = `mkdir -p /var/lib/kubelet/pki; cd /var/lib/kubelet/pki
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /O=system:nodes/CN=system:node:guest -keyout key.pem -out cert.pem
+cat cert.pem key.pem > ${CLIENT}; rm cert.pem key.pem`;
+/** On an emulated machine beside others a start may take longer than a minute and a half. */
+const SLOW_START = "[Service]\nTimeoutStartSec=10min\n";
 /** For a test that waits for it. */
 const SHORT_WATCHDOG = "[Service]\nWatchdogSec=20\nRestartSec=1\n";
 const SLOW_MS = 10 * 60_000;
@@ -43,10 +50,12 @@ describe("the service in a guest", () => {
       "/root/kubelet.deb": { from: await kubeletPackage(kubelet, folder.root) },
       "/root/kubeadm.deb": { from: await kubeadmPackage("1.36.4-1.1", folder.root) },
       "/root/short.conf": { content: SHORT_WATCHDOG },
+      "/etc/systemd/system/kubelet.service.d/20-slow.conf": { content: SLOW_START },
       "/var/lib/kubelet/config.yaml": { content: JSON.stringify(CONFIGURATION) },
       "/var/lib/kubelet/kubeadm-flags.env": { content: 'KUBELET_KUBEADM_ARGS="--hostname-override=guest"\n' },
       "/etc/kubernetes/kubelet.conf": { content: JSON.stringify(KUBECONFIG) },
     });
+    await guest.must(MAKE_CLIENT);
     await guest.must("dpkg --install /root/kubelet.deb /root/kubeadm.deb && systemctl daemon-reload");
     await guest.must("systemctl enable --now kubelet.service");
   });
@@ -87,7 +96,7 @@ describe("the service in a guest", () => {
 
   test("[1.18] the watchdog is fed while the agent lives, and one that stands still is ended and started again", async () => {
     await guest.must(
-      "install -D /root/short.conf /etc/systemd/system/kubelet.service.d/20-short.conf && systemctl daemon-reload",
+      "install -D /root/short.conf /etc/systemd/system/kubelet.service.d/30-short.conf && systemctl daemon-reload",
     );
     await guest.must("systemctl restart kubelet.service", { limitMs: SLOW_MS });
     await guest.must("sleep 60");
@@ -107,7 +116,7 @@ describe("the service in a guest", () => {
   });
 
   test("removed, the Go kubelet is the service again, by upstream's unit", async () => {
-    await guest.must("rm /etc/systemd/system/kubelet.service.d/20-short.conf");
+    await guest.must("rm /etc/systemd/system/kubelet.service.d/30-short.conf");
     await guest.must("dpkg --remove deckhand", { limitMs: SLOW_MS });
     assert.equal(await mainProgram(), "/usr/bin/kubelet\n");
     assert.deepEqual(await show("Type", "ActiveState", "UnitFileState"), ["simple", "active", "enabled"]);

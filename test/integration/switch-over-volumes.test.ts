@@ -83,7 +83,7 @@ describe("a node changes its agent under pods with volumes", () => {
     oracle.pidsOf(uid).find((pid) => isFirst(pid)) ?? assert.fail(`${uid} has a process`);
   const look = async (uid: string): Promise<Kept> => {
     const pid = firstPid(uid);
-    return { uid, pid, mounts: await mountsOf(node, uid), files: await filesSeen(pid) };
+    return { uid, pid, mounts: await mountsOf(node, uid), files: await filesSeen((path) => readIn(pid, path)) };
   };
 
   /** The same process, the same mounts, the same words in every file. */

@@ -19,8 +19,11 @@ const PROJECTED: Volume = {
   },
 };
 
+/** A node, and a folder on it for what is not the pods'. */
+export type VolumeHost = Pick<ClusterNode, "name" | "folder">;
+
 /** What the pods refer to. Each of them has a folder of the node, and a claim on a PersistentVolume that is another. */
-export function volumeObjects(node: ClusterNode, names: readonly string[]): readonly object[] {
+export function volumeObjects(node: VolumeHost, names: readonly string[]): readonly object[] {
   return [
     { apiVersion: "v1", kind: "ConfigMap", metadata: { name: CONFIG_MAP }, data: SETTINGS },
     { apiVersion: "v1", kind: "Secret", metadata: { name: "keys" }, stringData: { key: "hidden" } },
@@ -28,8 +31,8 @@ export function volumeObjects(node: ClusterNode, names: readonly string[]): read
   ];
 }
 
-export const diskOf = (node: ClusterNode, name: string): string => join(node.folder, "disks", name);
-export const sharedOf = (node: ClusterNode): string => join(node.folder, "shared");
+export const diskOf = (node: VolumeHost, name: string): string => join(node.folder, "disks", name);
+export const sharedOf = (node: VolumeHost): string => join(node.folder, "shared");
 
 export async function makeFolders(node: ClusterNode, names: readonly string[]): Promise<void> {
   await mkdir(sharedOf(node));
@@ -37,7 +40,7 @@ export async function makeFolders(node: ClusterNode, names: readonly string[]): 
   for (const name of names) await mkdir(diskOf(node, name), { recursive: true });
 }
 
-function claimed(node: ClusterNode, name: string): readonly object[] {
+function claimed(node: VolumeHost, name: string): readonly object[] {
   const usual = { accessModes: ["ReadWriteOnce"], storageClassName: "" };
   const here = { key: "kubernetes.io/hostname", operator: "In", values: [node.name] };
   return [
@@ -69,7 +72,7 @@ const SCRIPT = [
   "while :; do sleep 1; done",
 ].join("\n");
 
-export function volumePod(node: ClusterNode, name: string): Partial<PodSpec> {
+export function volumePod(node: VolumeHost, name: string): Partial<PodSpec> {
   const volumes: readonly Volume[] = [
     PROJECTED,
     { name: "config", configMap: { name: CONFIG_MAP } },
@@ -95,14 +98,14 @@ export function volumePod(node: ClusterNode, name: string): Partial<PodSpec> {
 const TOKENS = ["/var/run/secrets/kubernetes.io/serviceaccount/token", "/all/token"];
 
 /** What a container of such a pod reads, by path. A token is told by whom it speaks for: an agent may renew it. */
-export async function filesSeen(pid: number): Promise<Readonly<Record<string, string>>> {
+export async function filesSeen(read: (path: string) => Promise<string>): Promise<Readonly<Record<string, string>>> {
   const written = ["scratch", "memory", "disk", "part"].map((place) => `/${place}/written`);
   const given = ["/config/second", "/keys/key", "/about/name", "/all/deep/first", "/all/key", "/all/uid", "/host/note"];
   const found: Record<string, string> = {};
   for (const path of [...written, ...given, "/one", "/var/run/secrets/kubernetes.io/serviceaccount/namespace"]) {
-    found[path] = await readIn(pid, path);
+    found[path] = await read(path);
   }
-  for (const path of TOKENS) found[path] = speaksFor(await readIn(pid, path));
+  for (const path of TOKENS) found[path] = speaksFor(await read(path));
   return found;
 }
 

@@ -25,9 +25,14 @@ export function buildPackages(program: BuiltProgram, folder: string): Packages {
 }
 
 /** For the kind of machine that Node calls so. Answers with the file. */
-export function buildDebFor(machine: string, { executable, papers }: OtherProgram, folder: string): string {
+export function buildDebFor(
+  machine: string,
+  { executable, papers }: OtherProgram,
+  folder: string,
+  version: string = ownVersion(),
+): string {
   const architecture = debianName(machine);
-  const versions = { version: ownVersion(), kubernetes: kubernetesVersion() };
+  const versions = { version, kubernetes: kubernetesVersion() };
   return buildDeb({ executable, papers, ...versions, architecture, epoch: commitSeconds() }, folder);
 }
 

@@ -1,0 +1,172 @@
+/**
+ * The service as the package installs it, under everything that runs on a node: killed again and again, stuck until the watchdog ends it, upgraded, and its machine rebooted.
+ * Whether a pod notices is seen by a watch on the API server, in the guest by containerd's events and the mounts, and by what each container notes when it begins.
+ * At whole size the machine is rebooted under the Go kubelet first, and what is told of the pods afterwards is the same.
+ */
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { SeededRandom } from "../../sim/seeded-random.ts";
+import type { ContainerStatus, Pod } from "../../src/api/gen/core-v1.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
+import { figure } from "../figures.ts";
+import { seed, wholeSize } from "../size.ts";
+import { conditionOf, hasEndedWhole, isRunning } from "../support/cluster-pods.ts";
+import { containersIn } from "../support/guest-eyes.ts";
+import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
+import { begun, oncePod, prepare, SPECS, STATIC_PODS, startWorkload } from "../support/guest-workload.ts";
+import { unnoticed } from "../support/unnoticed.ts";
+
+const SIZE = wholeSize() ? { kills: 20, goReboots: true } : { kills: 3, goReboots: false };
+/** How long an agent lives after systemd has started it: from before its first word to well into its work. */
+const LIFE_SECONDS_MAX = 40;
+const SETTLE_MS = 60_000;
+const LATER = "0.0.1";
+const MAIN = '"$(systemctl show -p MainPID --value kubelet.service)"';
+
+type Side = "go" | "deckhand";
+
+/** What is told of a pod after a reboot, without ids, times and addresses. */
+interface AfterReboot {
+  readonly phase: string | undefined;
+  readonly ready: string | undefined;
+  readonly containers: readonly object[];
+  /** How often its containers began because of it. */
+  readonly begun: Readonly<Record<string, number>>;
+}
+
+describe("pods outlive what happens to the service", () => {
+  const random = new SeededRandom(seed());
+  const running = [...Object.keys(SPECS), ...STATIC_PODS];
+  const seen = new Map<Side, ReadonlyMap<string, AfterReboot>>();
+  let node: GuestNode;
+
+  before(async () => {
+    node = await GuestNode.start({ mayReboot: true, laterVersions: [LATER] });
+    await prepare(node.guest);
+    if (!SIZE.goReboots) await install("deckhand_0.0.0_amd64.deb");
+    await node.startKubelet();
+    await startWorkload(node);
+    if (!SIZE.goReboots) return;
+    await reboot("go");
+    await install("deckhand_0.0.0_amd64.deb");
+    await node.healthy();
+  });
+
+  after(() => node.close());
+
+  const install = (file: string) => node.guest.must(`dpkg --install /root/${file}`, { limitMs: SLOW_MS });
+  const show = async (property: string) =>
+    (await node.guest.must(`systemctl show kubelet.service --value -p ${property}`)).trim();
+
+  const survives = (act: () => Promise<unknown>) => unnoticed(node, { pods: [...running, "finished"] }, act);
+
+  /** Back when it is up again after it was started once more than before. */
+  async function restarted(act: string): Promise<void> {
+    const before = Number(await show("NRestarts"));
+    await node.guest.must(act);
+    await node.guest.must(
+      `until [ "$(systemctl show -p NRestarts --value kubelet.service)" -gt ${before} ] && [ ${MAIN} != 0 ]; do sleep 0.5; done`,
+      { limitMs: SLOW_MS },
+    );
+  }
+
+  test("[1.20] [5.13] [11.12] killed with no warning at any moment of its life, it is started again and no pod notices", async (t) => {
+    t.diagnostic(`seed ${seed()}`);
+    await survives(async () => {
+      for (let kill = 0; kill < SIZE.kills; kill += 1) {
+        await restarted(`kill -KILL ${MAIN}`);
+        await pause(random.fraction() * LIFE_SECONDS_MAX * 1_000);
+      }
+    });
+    figure("kills", SIZE.kills, "kills");
+    assert.equal(await node.program(), "deckhand");
+  });
+
+  test("[1.18] stuck, it is ended by the watchdog and started again, and no pod notices", async () => {
+    await survives(() => restarted(`kill -STOP ${MAIN}`));
+    assert.match(await node.guest.must("journalctl -u kubelet.service --no-pager"), /Watchdog timeout/);
+  });
+
+  test("upgraded by its package, it is the new one, and no pod notices", async () => {
+    const pid = await show("MainPID");
+    await survives(() => install(`deckhand_${LATER}_amd64.deb`));
+    assert.notEqual(await show("MainPID"), pid);
+    assert.equal((await node.guest.must("dpkg-query -W -f '${Version}' deckhand")).trim(), LATER);
+  });
+
+  test("[7.3] rebooted, every pod comes back once and none twice, and what is told of them is what the Go kubelet tells", async () => {
+    await reboot("deckhand");
+    const ours = seen.get("deckhand") ?? assert.fail();
+    for (const [name, { begun: times }] of ours) {
+      const once = name === "finished" || name === "once" ? 0 : 1;
+      assert.deepEqual([...new Set(Object.values(times))], [once], `${name} ${JSON.stringify(times)}`);
+    }
+    assert.deepEqual([ours.get("once")?.phase, ours.get("finished")?.phase], ["Failed", "Succeeded"]);
+    const go = seen.get("go");
+    if (go !== undefined) assert.deepEqual(Object.fromEntries(ours), Object.fromEntries(go));
+  });
+
+  /** Reboots the machine under whoever is its agent, with one more pod that is run once, and notes what becomes of all. */
+  async function reboot(side: Side): Promise<void> {
+    const once = `once-${side}`;
+    await node.apply(oncePod(once));
+    await node.pods.running(once, SLOW_MS);
+    const counts = await begun(node.guest);
+    const earlier = new Map([...running, once, "finished"].map((name) => [name, latest(name)]));
+    const startedMs = performance.now();
+    await node.guest.reboot();
+    const bootedMs = performance.now();
+    const isBack = (name: string) =>
+      isRunning(latest(name)) && restartsOf(latest(name)) > restartsOf(earlier.get(name) ?? {});
+    for (const name of running) {
+      await waitUntil(`${name} to be back`, SLOW_MS, async () => isBack(name), 500);
+    }
+    await waitUntil(`${once} to be over`, SLOW_MS, async () => hasEndedWhole(latest(once)), 500);
+    if (side === "deckhand") {
+      figure("reboot until the units have settled", Math.round(bootedMs - startedMs), "ms");
+      figure("then until every pod is back", Math.round(performance.now() - bootedMs), "ms");
+    }
+    await pause(SETTLE_MS);
+    assert.equal(await node.program(), side === "go" ? "kubelet" : "deckhand");
+    const now = await begun(node.guest);
+    const told = [...earlier].map(([name, before]): readonly [string, AfterReboot] => {
+      const own = Object.keys(now).filter((key) => key.startsWith(`${name.replace(/-n1$/, "")}.`));
+      assert.equal(latest(name).metadata?.uid, before.metadata?.uid, name);
+      const times = Object.fromEntries(own.map((key) => [afterSide(key, side), (now[key] ?? 0) - (counts[key] ?? 0)]));
+      return [afterSide(name, side), afterReboot(latest(name), before, times)];
+    });
+    seen.set(side, new Map(told));
+    // One of each, whatever the runtime still knows of earlier ones.
+    const containers = (await containersIn(node.guest)).map(({ pod, name }) => `${pod}/${name}`);
+    assert.deepEqual(containers, [...new Set(containers)]);
+  }
+
+  const latest = (name: string): Pod => node.pods.latest(name) ?? assert.fail(`${name} is there`);
+});
+
+/** The pod that is run once has a name of its own on each side. */
+const afterSide = (name: string, side: Side) => name.replace(`once-${side}`, "once");
+
+const containersOf = ({ status }: Pod): readonly ContainerStatus[] => [
+  ...(status?.initContainerStatuses ?? []),
+  ...(status?.containerStatuses ?? []),
+];
+
+const restartsOf = (pod: Pod): number => containersOf(pod).reduce((sum, { restartCount }) => sum + restartCount, 0);
+
+function afterReboot(pod: Pod, before: Pod, begunTimes: Readonly<Record<string, number>>): AfterReboot {
+  const earlier = new Map(containersOf(before).map(({ name, restartCount }) => [name, restartCount]));
+  return {
+    phase: pod.status?.phase,
+    ready: conditionOf(pod, "Ready")?.status,
+    containers: containersOf(pod).map(({ name, restartCount, ready, started, state, lastState }) => ({
+      name,
+      ready,
+      started,
+      restarts: restartCount - (earlier.get(name) ?? 0),
+      state: Object.keys(state ?? {}).join(),
+      lastExit: [lastState?.terminated?.exitCode, lastState?.terminated?.reason],
+    })),
+    begun: begunTimes,
+  };
+}

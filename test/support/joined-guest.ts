@@ -1,0 +1,194 @@
+/**
+ * A guest as a node of a cluster whose control plane runs on the host. It is left as kubeadm leaves one that has joined: kubelet and kubeadm from packages laid
+ * out as upstream's, the drop-in, the configuration, a client certificate behind its link. No kubelet runs yet, and Deckhand's package lies in /root.
+ */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { basename } from "node:path";
+import { buildProgram } from "../../tools/build/program.ts";
+import { buildDebFor } from "../../tools/package/packages.ts";
+import { type Scratch, scratch } from "../../tools/scratch.ts";
+import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { kubeControllerManager } from "../cluster/control-plane.ts";
+import { SERVICE_DNS } from "../cluster/layout.ts";
+import { buildParts } from "../cluster/parts.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import type { Payloads } from "../guest/disks.ts";
+import type { Guest } from "../guest/guest.ts";
+import { resumeGuest } from "../guest/guests.ts";
+import { type AuditEntry, auditOf } from "./audit.ts";
+import { ClusterPods } from "./cluster-pods.ts";
+import { NODE, NODE_USER } from "./survival-world.ts";
+import { kubeadmPackage, kubeletPackage } from "./upstream-packages.ts";
+
+/** Where the guest finds the API server, and where it has its own card. */
+const API = { address: "10.0.2.100", port: 6443 };
+const OWN_ADDRESS = "10.0.2.15";
+const KUBERNETES = "1.36.4-1.1";
+export const MANIFESTS = "/etc/kubernetes/manifests";
+const CLIENT_FILE = "kubelet-client-2026-01-01-00-00-00.pem";
+/** An emulated node that starts anew may be silent for longer than the 50 s after which the controllers call a node lost. */
+const MONITOR_GRACE = "--node-monitor-grace-period=15m";
+/** For either agent: what takes a second elsewhere may take half a minute here, and a start that is cut short begins anew. */
+const SLOW_START = "[Service]\nTimeoutStartSec=10min\n";
+/** On an emulated machine, beside others. */
+export const SLOW_MS = 10 * 60_000;
+
+/** As `kubeadm join` writes it, but for the patience with the runtime. */
+const CONFIGURATION = {
+  apiVersion: "kubelet.config.k8s.io/v1beta1",
+  kind: "KubeletConfiguration",
+  authentication: {
+    anonymous: { enabled: false },
+    webhook: { cacheTTL: "0s", enabled: true },
+    x509: { clientCAFile: "/etc/kubernetes/pki/ca.crt" },
+  },
+  authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: "0s", cacheUnauthorizedTTL: "0s" } },
+  cgroupDriver: "systemd",
+  clusterDNS: [SERVICE_DNS],
+  clusterDomain: "cluster.local",
+  containerRuntimeEndpoint: "unix:///var/run/containerd/containerd.sock",
+  healthzBindAddress: "127.0.0.1",
+  healthzPort: 10248,
+  rotateCertificates: true,
+  runtimeRequestTimeout: "15m",
+  staticPodPath: MANIFESTS,
+};
+
+export interface GuestNodeOptions {
+  readonly mayReboot?: boolean;
+  /** Of Deckhand's own packages that lie in /root, besides that of this version. */
+  readonly laterVersions?: readonly string[];
+}
+
+export class GuestNode {
+  readonly cluster: Cluster;
+  readonly guest: Guest;
+  readonly pods: ClusterPods;
+
+  private constructor(cluster: Cluster, guest: Guest, pods: ClusterPods) {
+    this.cluster = cluster;
+    this.guest = guest;
+    this.pods = pods;
+  }
+
+  static async start({ mayReboot = false, laterVersions = [] }: GuestNodeOptions = {}): Promise<GuestNode> {
+    using folder = scratch();
+    const packages = await buildPackages(folder, laterVersions);
+    const cluster = await startControlPlane();
+    let guest: Guest | undefined;
+    try {
+      guest = await resumeGuest({ hostname: NODE, mayReboot });
+      await guest.reach({ guest: API, host: { address: cluster.layout.address, port: API.port } });
+      await guest.put({ ...packages, ...(await filesOfKubeadm(cluster)) });
+      await guest.must(`
+        ln -s ${CLIENT_FILE} /var/lib/kubelet/pki/kubelet-client-current.pem
+        mkdir -p ${MANIFESTS}
+        dpkg --install /root/kubelet.deb /root/kubeadm.deb
+        systemctl daemon-reload
+        systemctl enable kubelet.service`);
+      return new GuestNode(cluster, guest, await ClusterPods.of(cluster));
+    } catch (error) {
+      await guest?.close();
+      await cluster.down();
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.pods.close();
+    await this.guest.close();
+    await this.cluster.down();
+  }
+
+  /** Back when systemd calls it started; for a service that does not tell, when its health answers. */
+  async startKubelet(): Promise<void> {
+    await this.guest.must("systemctl start kubelet.service", { limitMs: SLOW_MS });
+    await this.healthy();
+  }
+
+  async healthy(): Promise<void> {
+    await this.guest.must("until curl -fsS http://127.0.0.1:10248/healthz 2>/dev/null; do sleep 1; done", {
+      limitMs: SLOW_MS,
+    });
+  }
+
+  async apply(...objects: readonly object[]): Promise<void> {
+    using folder = scratch();
+    folder.write("objects.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }));
+    await this.cluster.kubectl("apply", "-f", folder.path("objects.json"));
+  }
+
+  /** Which kubelet the service runs. */
+  async program(): Promise<string> {
+    const link = '"/proc/$(systemctl show -p MainPID --value kubelet.service)/exe"';
+    return basename((await this.guest.must(`readlink ${link}`)).trim());
+  }
+
+  /** The node's own writes. */
+  audit(): Promise<readonly AuditEntry[]> {
+    return auditOf(this.cluster, NODE_USER);
+  }
+}
+
+async function buildPackages(folder: Scratch, laterVersions: readonly string[]): Promise<Payloads> {
+  const program = await buildProgram(folder.path("built"));
+  const kubelet = { version: KUBERNETES, program: { file: (await buildParts()).path("kubelet") } };
+  const ours = [undefined, ...laterVersions].map((version) => buildDebFor(process.arch, program, folder.root, version));
+  return {
+    "/root/kubelet.deb": { from: await kubeletPackage(kubelet, folder.root) },
+    "/root/kubeadm.deb": { from: await kubeadmPackage(KUBERNETES, folder.root) },
+    ...Object.fromEntries(ours.map((from) => [`/root/${basename(from)}`, { from }])),
+  };
+}
+
+/** The API server, and controllers that know how slow the node is. */
+async function startControlPlane(): Promise<Cluster> {
+  const cluster = await startCluster({ controlPlane: "api", nodes: [] });
+  try {
+    const controllers = await kubeControllerManager(cluster.layout, await buildParts());
+    await cluster.start({ ...controllers, command: [...controllers.command, MONITOR_GRACE] });
+    // Until the controller has made it, no pod of the namespace is admitted.
+    await waitUntil("the default service account", 60_000, async () => {
+      return (await cluster.kubectl("get", "serviceaccount", "default", "-o", "name")) !== "";
+    });
+    return cluster;
+  } catch (error) {
+    await cluster.down();
+    throw error;
+  }
+}
+
+async function filesOfKubeadm({ api }: Cluster): Promise<Payloads> {
+  const { certFile, keyFile } = await api.clientCertificate(NODE_USER, ["system:nodes"]);
+  const [ca, certificate, key] = await Promise.all([api.caFile, certFile, keyFile].map((file) => readFile(file)));
+  assert.ok(ca !== undefined && certificate !== undefined && key !== undefined);
+  const current = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+  const kubeconfig = {
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "default",
+    contexts: [{ name: "default", context: { cluster: "default", user: "default" } }],
+    users: [{ name: "default", user: { "client-certificate": current, "client-key": current } }],
+    clusters: [
+      {
+        name: "default",
+        cluster: {
+          server: `https://${API.address}:${API.port}`,
+          // The certificate does not know how a guest reaches the host.
+          "tls-server-name": "kubernetes",
+          "certificate-authority-data": ca.toString("base64"),
+        },
+      },
+    ],
+  };
+  return {
+    "/etc/kubernetes/pki/ca.crt": { content: ca },
+    "/etc/kubernetes/kubelet.conf": { content: JSON.stringify(kubeconfig), mode: 0o600 },
+    "/etc/systemd/system/kubelet.service.d/20-slow.conf": { content: SLOW_START },
+    "/etc/resolv.conf": { content: `nameserver ${SERVICE_DNS}\n` },
+    "/var/lib/kubelet/config.yaml": { content: JSON.stringify(CONFIGURATION) },
+    "/var/lib/kubelet/kubeadm-flags.env": { content: `KUBELET_KUBEADM_ARGS="--node-ip=${OWN_ADDRESS}"\n` },
+    [`/var/lib/kubelet/pki/${CLIENT_FILE}`]: { content: Buffer.concat([certificate, key]), mode: 0o600 },
+  };
+}

@@ -1,0 +1,59 @@
+/**
+ * Something is done to a guest's agent that no pod may notice. Looked at before and after: each container's process, each mount with its number, how often each
+ * container has begun. Looked at all the time: containerd's events, unmounts, and every version of every pod that the API server had.
+ */
+import assert from "node:assert/strict";
+import { pause } from "../cluster/wait.ts";
+import type { Guest } from "../guest/guest.ts";
+import { readyFlips } from "./audit.ts";
+import { containersIn, type EndedPod, GuestEyes, NOTHING, podMountsIn } from "./guest-eyes.ts";
+import type { GuestNode } from "./joined-guest.ts";
+import { begun } from "./guest-workload.ts";
+import { changesSince } from "./pod-faults.ts";
+
+export interface Watched {
+  /** By name, as the API server has them. */
+  readonly pods: readonly string[];
+  /** These were told to end before: what becomes of them is not asked here. */
+  readonly ended?: readonly EndedPod[];
+  /** What else must be the same afterwards. */
+  readonly look?: () => Promise<unknown>;
+}
+
+/** As long as an agent of either kind needs to have looked at everything again, emulated. */
+const SETTLE_MS = 60_000;
+
+export async function unnoticed<T>(
+  node: GuestNode,
+  { pods, ended = [], look = async () => undefined }: Watched,
+  act: () => Promise<T>,
+): Promise<T> {
+  const { guest } = node;
+  const takeLook = async () => ({ ...(await lookAt(guest, ended)), more: await look() });
+  const eyes = await GuestEyes.open(guest);
+  const [before, sinceWallMs] = [await takeLook(), Date.now()];
+  const answer = await act();
+  await node.healthy();
+  await pause(SETTLE_MS);
+  assert.deepEqual(await takeLook(), before);
+  assert.deepEqual(await eyes.happened(ended), NOTHING);
+  const changes = pods.flatMap((name) => changesSince(name, node.pods.versions(name), sinceWallMs));
+  assert.deepEqual(changes, []);
+  const mayFlip = (name: string) => (ended.some((each) => each.name === name) ? 0 : undefined);
+  const flips = readyFlips(await node.audit(), mayFlip);
+  assert.deepEqual(
+    flips.filter((flip) => Date.parse(flip.split(" ")[0] ?? "") >= sinceWallMs),
+    [],
+  );
+  return answer;
+}
+
+async function lookAt(guest: Guest, ended: readonly EndedPod[]) {
+  const isOther = (pod: string) => !ended.some(({ name }) => name === pod);
+  const counts = Object.entries(await begun(guest));
+  return {
+    containers: (await containersIn(guest)).filter(({ pod }) => isOther(pod)),
+    mounts: (await podMountsIn(guest)).filter((line) => !ended.some(({ uid }) => line.includes(uid))),
+    begun: counts.filter(([name]) => isOther(name.split(".")[0] ?? "")),
+  };
+}
