@@ -87,7 +87,7 @@ export async function sendSignal(component: ComponentRecord, signal: NodeJS.Sign
 /** SIGSTOP, and back when every thread stands still: until then the process may still answer. */
 export async function pauseHard(component: ComponentRecord): Promise<void> {
   await sendSignal(component, "SIGSTOP");
-  await waitUntil(`${component.name} to stand still`, 10_000, () => standsStill(component.pid), 10);
+  await waitUntil(`${component.name} to stand still`, 60_000, () => standsStill(component.pid), 10);
 }
 
 async function standsStill(pid: number): Promise<boolean> {
@@ -102,7 +102,7 @@ async function standsStill(pid: number): Promise<boolean> {
 /** SIGKILL, and back when the process is gone. */
 export async function killHard(component: ComponentRecord): Promise<void> {
   await sendSignal(component, "SIGKILL");
-  await waitUntil(`${component.name} to be gone`, 10_000, async () => !(await isAlive(component)), 10);
+  await waitUntil(`${component.name} to be gone`, 60_000, async () => !(await isAlive(component)), 10);
 }
 
 /** SIGTERM, and back when the process is gone. */

@@ -48,8 +48,11 @@ async function resizeTo(name: string, change: object, ending: Ending): Promise<P
   return pods.first(name, `was ${ending}`, isNow, WAIT_MS);
 }
 
+/** With twenty seconds until it starts again, or more: one that happens to run is told of its change. */
 const isLooping = ({ status }: Pod) =>
-  status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === "CrashLoopBackOff") === true;
+  status?.containerStatuses?.some(
+    ({ state, restartCount }) => state?.waiting?.reason === "CrashLoopBackOff" && restartCount > 0,
+  ) === true;
 /** One that sets up goes on doing so here. */
 const isSettingUp = ({ spec, status }: Pod) =>
   status?.initContainerStatuses?.some(

@@ -28,6 +28,9 @@ import { stopContainers } from "./stop-containers.ts";
 import { podTeller, teller } from "./tell.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
+/** A runtime that takes longer over one sandbox makes two of them for a moment, of which none is kept. */
+const STILL_MADE_MS = 10_000;
+
 export type Execution =
   | { readonly kind: "done"; readonly made: MadeParts }
   /** Part of it could not be done. */
@@ -221,10 +224,19 @@ async function createSandbox(
     tell("Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${rpcText(error)}`);
     if (!isAsked) throw new SandboxNotAsked(errorText(error), { cause: error });
     if (!isNameTaken(error)) throw error;
-    // By a sandbox or by nothing that can be seen: only the next name helps.
-    context.state.sandboxFloor = attempt + 1;
+    noteNameTaken(attempt, context);
     throw new StartFailure("CreatePodSandboxError", errorText(error), NAME_TAKEN_RETRY_MS);
   }
+}
+
+/**
+ * It is one that the runtime is still making for an agent before us, and is taken over when it is done; or nothing that can be seen,
+ * and then only the next name helps. Which of the two, time tells.
+ */
+function noteNameTaken(attempt: number, { state, ports }: ExecutionContext): void {
+  const nowMs = ports.clock.monotonicMs();
+  if (state.sandboxNameTaken?.attempt !== attempt) state.sandboxNameTaken = { attempt, sinceMonotonicMs: nowMs };
+  if (nowMs - state.sandboxNameTaken.sinceMonotonicMs >= STILL_MADE_MS) state.sandboxFloor = attempt + 1;
 }
 
 async function configOfSandbox(

@@ -47,6 +47,8 @@ export interface PodState {
   /** Ids of containers, by name, that were stopped only to start again with other resources. */
   readonly restartsForResize: Map<string, string>;
   sandboxFloor: number;
+  /** Since when the name of this attempt has been somebody else's. */
+  sandboxNameTaken: { readonly attempt: number; readonly sinceMonotonicMs: number } | undefined;
   /** After a sandbox could not be made: none is made before this, and the runtime is looked at again first. */
   sandboxNotBeforeMonotonicMs: number | undefined;
   /** When its cgroup was last known to be there. */
@@ -94,6 +96,7 @@ export function newPodState(uid: string, arrival: number): PodState {
     resizedGeneration: -1,
     restartsForResize: new Map(),
     sandboxFloor: 0,
+    sandboxNameTaken: undefined,
     sandboxNotBeforeMonotonicMs: undefined,
     cgroupSeenMonotonicMs: Number.NEGATIVE_INFINITY,
     volumesWait: undefined,

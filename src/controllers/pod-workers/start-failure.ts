@@ -1,4 +1,4 @@
-/** The next name is tried soon: nothing is to be waited for. */
+/** The runtime is looked at again, and asked again, soon. */
 export const NAME_TAKEN_RETRY_MS = 1_000;
 
 /** A sandbox was not even asked for: no call of it can be under way, and whatever it waits for may come at once. */
