@@ -12,8 +12,8 @@ import { figure } from "../figures.ts";
 import { seed, wholeSize } from "../size.ts";
 import { conditionOf, hasEndedWhole, isRunning } from "../support/cluster-pods.ts";
 import { containersIn } from "../support/guest-eyes.ts";
-import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
 import { begun, oncePod, prepare, SPECS, STATIC_PODS, startWorkload } from "../support/guest-workload.ts";
+import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
 import { unnoticed } from "../support/unnoticed.ts";
 
 const SIZE = wholeSize() ? { kills: 20, goReboots: true } : { kills: 3, goReboots: false };

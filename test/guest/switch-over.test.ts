@@ -9,7 +9,6 @@ import { waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { isRunning } from "../support/cluster-pods.ts";
 import { containersIn, type EndedPod, podMountsIn } from "../support/guest-eyes.ts";
-import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
 import {
   begun,
   mayEnd,
@@ -19,6 +18,7 @@ import {
   slowlyEndingPod,
   startWorkload,
 } from "../support/guest-workload.ts";
+import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
 import { lastingPod, NODE } from "../support/survival-world.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
 import { unnoticed } from "../support/unnoticed.ts";

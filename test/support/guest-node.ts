@@ -63,27 +63,40 @@ export const NODE_FLAGS = [
 
 /** Plugs in the guest's card to the host and gives it the files; no agent is started. */
 export async function makeNode(guest: Guest, cluster: Cluster): Promise<void> {
-  const { layout, api } = cluster;
-  await guest.reach({ guest: API, host: { address: layout.address, port: API.port } });
+  const { api } = cluster;
+  await reachApi(guest, cluster);
   const client = await api.clientCertificate(`system:node:${GUEST_NODE}`, ["system:nodes"]);
   await guest.put({
     [NODE_FILES.config]: { content: CONFIG },
-    [NODE_FILES.kubeconfig]: { content: JSON.stringify(await kubeconfigOf(cluster), undefined, 2), mode: 0o600 },
-    [NODE_FILES.authority]: { from: api.caFile },
+    ...(await filesOfCluster(cluster, NODE_FILES.client)),
     ...pairFiles(NODE_FILES.client, await readPair(client)),
     ...pairFiles(NODE_FILES.serving, selfSigned(0)),
-    // Nothing answers there. The image names no server, so that lookups fail at once; a node without one is not sound.
-    [NODE_FILES.resolvConf]: { content: `nameserver ${SERVICE_DNS}\n` },
   });
 }
 
-async function kubeconfigOf({ api }: Cluster) {
+/** Plugs in the guest's card to the host. */
+export const reachApi = (guest: Guest, { layout }: Cluster): Promise<void> =>
+  guest.reach({ guest: API, host: { address: layout.address, port: API.port } });
+
+/** What a node knows of its cluster, as one who has a certificate in those files. */
+export async function filesOfCluster(cluster: Cluster, client: CertificateFiles): Promise<Payloads> {
+  return {
+    [NODE_FILES.kubeconfig]: {
+      content: JSON.stringify(await kubeconfigOf(cluster, client), undefined, 2),
+      mode: 0o600,
+    },
+    [NODE_FILES.authority]: { from: cluster.api.caFile },
+    // Nothing answers there. The image names no server, so that lookups fail at once; a node without one is not sound.
+    [NODE_FILES.resolvConf]: { content: `nameserver ${SERVICE_DNS}\n` },
+  };
+}
+
+async function kubeconfigOf({ api }: Cluster, { certFile, keyFile }: CertificateFiles) {
   const cluster = {
     server: `https://${API.address}:${API.port}`,
     "tls-server-name": API.name,
     "certificate-authority-data": await readFile(api.caFile, "base64"),
   };
-  const { certFile, keyFile } = NODE_FILES.client;
   return {
     apiVersion: "v1",
     kind: "Config",

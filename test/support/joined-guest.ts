@@ -2,8 +2,6 @@
  * A guest as a node of a cluster whose control plane runs on the host. It is left as kubeadm leaves one that has joined: kubelet and kubeadm from packages laid
  * out as upstream's, the drop-in, the configuration, a client certificate behind its link. No kubelet runs yet, and Deckhand's package lies in /root.
  */
-import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
 import { basename } from "node:path";
 import { buildProgram } from "../../tools/build/program.ts";
 import { buildDebFor } from "../../tools/package/packages.ts";
@@ -18,12 +16,10 @@ import type { Guest } from "../guest/guest.ts";
 import { resumeGuest } from "../guest/guests.ts";
 import { type AuditEntry, auditOf } from "./audit.ts";
 import { ClusterPods } from "./cluster-pods.ts";
+import { filesOfCluster, GUEST_ADDRESS, NODE_FILES, reachApi, readPair } from "./guest-node.ts";
 import { NODE, NODE_USER } from "./survival-world.ts";
 import { kubeadmPackage, kubeletPackage } from "./upstream-packages.ts";
 
-/** Where the guest finds the API server, and where it has its own card. */
-const API = { address: "10.0.2.100", port: 6443 };
-const OWN_ADDRESS = "10.0.2.15";
 const KUBERNETES = "1.36.4-1.1";
 export const MANIFESTS = "/etc/kubernetes/manifests";
 const CLIENT_FILE = "kubelet-client-2026-01-01-00-00-00.pem";
@@ -41,7 +37,7 @@ const CONFIGURATION = {
   authentication: {
     anonymous: { enabled: false },
     webhook: { cacheTTL: "0s", enabled: true },
-    x509: { clientCAFile: "/etc/kubernetes/pki/ca.crt" },
+    x509: { clientCAFile: NODE_FILES.authority },
   },
   authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: "0s", cacheUnauthorizedTTL: "0s" } },
   cgroupDriver: "systemd",
@@ -79,7 +75,7 @@ export class GuestNode {
     let guest: Guest | undefined;
     try {
       guest = await resumeGuest({ hostname: NODE, mayReboot });
-      await guest.reach({ guest: API, host: { address: cluster.layout.address, port: API.port } });
+      await reachApi(guest, cluster);
       await guest.put({ ...packages, ...(await filesOfKubeadm(cluster)) });
       await guest.must(`
         ln -s ${CLIENT_FILE} /var/lib/kubelet/pki/kubelet-client-current.pem
@@ -159,36 +155,15 @@ async function startControlPlane(): Promise<Cluster> {
   }
 }
 
-async function filesOfKubeadm({ api }: Cluster): Promise<Payloads> {
-  const { certFile, keyFile } = await api.clientCertificate(NODE_USER, ["system:nodes"]);
-  const [ca, certificate, key] = await Promise.all([api.caFile, certFile, keyFile].map((file) => readFile(file)));
-  assert.ok(ca !== undefined && certificate !== undefined && key !== undefined);
-  const current = "/var/lib/kubelet/pki/kubelet-client-current.pem";
-  const kubeconfig = {
-    apiVersion: "v1",
-    kind: "Config",
-    "current-context": "default",
-    contexts: [{ name: "default", context: { cluster: "default", user: "default" } }],
-    users: [{ name: "default", user: { "client-certificate": current, "client-key": current } }],
-    clusters: [
-      {
-        name: "default",
-        cluster: {
-          server: `https://${API.address}:${API.port}`,
-          // The certificate does not know how a guest reaches the host.
-          "tls-server-name": "kubernetes",
-          "certificate-authority-data": ca.toString("base64"),
-        },
-      },
-    ],
-  };
+async function filesOfKubeadm(cluster: Cluster): Promise<Payloads> {
+  const { certificate, key } = await readPair(await cluster.api.clientCertificate(NODE_USER, ["system:nodes"]));
+  const folder = "/var/lib/kubelet/pki";
+  const current = `${folder}/kubelet-client-current.pem`;
   return {
-    "/etc/kubernetes/pki/ca.crt": { content: ca },
-    "/etc/kubernetes/kubelet.conf": { content: JSON.stringify(kubeconfig), mode: 0o600 },
+    ...(await filesOfCluster(cluster, { certFile: current, keyFile: current })),
     "/etc/systemd/system/kubelet.service.d/20-slow.conf": { content: SLOW_START },
-    "/etc/resolv.conf": { content: `nameserver ${SERVICE_DNS}\n` },
-    "/var/lib/kubelet/config.yaml": { content: JSON.stringify(CONFIGURATION) },
-    "/var/lib/kubelet/kubeadm-flags.env": { content: `KUBELET_KUBEADM_ARGS="--node-ip=${OWN_ADDRESS}"\n` },
-    [`/var/lib/kubelet/pki/${CLIENT_FILE}`]: { content: Buffer.concat([certificate, key]), mode: 0o600 },
+    [NODE_FILES.config]: { content: JSON.stringify(CONFIGURATION) },
+    "/var/lib/kubelet/kubeadm-flags.env": { content: `KUBELET_KUBEADM_ARGS="--node-ip=${GUEST_ADDRESS}"\n` },
+    [`${folder}/${CLIENT_FILE}`]: { content: `${certificate}${key}`, mode: 0o600 },
   };
 }

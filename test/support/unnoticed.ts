@@ -7,8 +7,8 @@ import { pause } from "../cluster/wait.ts";
 import type { Guest } from "../guest/guest.ts";
 import { readyFlips } from "./audit.ts";
 import { containersIn, type EndedPod, GuestEyes, NOTHING, podMountsIn } from "./guest-eyes.ts";
-import type { GuestNode } from "./joined-guest.ts";
 import { begun } from "./guest-workload.ts";
+import type { GuestNode } from "./joined-guest.ts";
 import { changesSince } from "./pod-faults.ts";
 
 export interface Watched {
