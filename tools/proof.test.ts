@@ -75,6 +75,40 @@ describe("proof on a small repository", () => {
     assert.match(page, /\| seed seen \| 42 1 \| is big \|/);
   });
 
+  test("of a proof of several files one can run alone: the report keeps the others, each with its commit", () => {
+    tree.write(
+      "test/proofs/small.proof.ts",
+      `import { test } from "node:test"; import { figure } from "../figures.ts"; import { seed } from "../size.ts";
+       test("is small", () => figure("small seed", seed(), "1"));`,
+    );
+    tree.write(
+      "tools/testing/proof-files.ts",
+      `export const proofNames = () => ["big"];
+       export const proofBatches = () => [{ files: ["test/proofs/big.proof.ts", "test/proofs/small.proof.ts"], concurrency: 1 }];`,
+    );
+    tree.git("add", "-A");
+    tree.git("commit", "-q", "-m", "two files");
+    assert.equal(run("big", "big.proof", "--seed", "1").status, 0);
+    const page = () => readFileSync(tree.path("docs/proofs/big.md"), "utf8");
+    assert.match(page(), /all 1 tests passed; \*\*not run: test\/proofs\/small\.proof\.ts\*\*/);
+    tree.git("add", "-A");
+    tree.git("commit", "-q", "-m", "half of the report");
+    assert.equal(run("big", "small.proof", "--seed", "2").status, 0);
+    const { tests, figures } = parseRun(readFileSync(report, "utf8"), "big.json");
+    assert.deepEqual(tests.map(({ name }) => name).toSorted(), ["is big", "is small"]);
+    assert.deepEqual(new Set(figures.map(({ value }) => value)), new Set([1, 2]));
+    assert.match(page(), /all 2 tests passed\./);
+    const parts = [...page().matchAll(/^\| test\/proofs\/(\w+)\.proof\.ts \| (\w+) \| .* \| (\d) \|$/gm)];
+    assert.deepEqual(
+      parts.map(([, file, , seed]) => [file, seed]),
+      [
+        ["big", "1"],
+        ["small", "2"],
+      ],
+    );
+    assert.notEqual(parts[0]?.[2], parts[1]?.[2]);
+  });
+
   test("refuses a tree with changes, but not for a report that waits to be committed", () => {
     assert.equal(run("big").status, 0);
     tree.write("src/new.ts", "");

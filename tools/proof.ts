@@ -1,14 +1,15 @@
 /**
- * Runs a proof at its whole size and writes its report: `npm run proof -- <name> [--seed N] [--try]`. Without a name it lists the
- * proofs. A report names a commit, so the tree must be clean; `--try` runs on any tree and writes nothing.
+ * Runs a proof at its whole size and writes its report: `npm run proof -- <name> [part of a path ...] [--seed N] [--try]`. Without a name it
+ * lists the proofs. A report names a commit, so the tree must be clean; `--try` runs on any tree and writes nothing. With parts of paths only
+ * those of its files run, and take the place of what the report held of them: each file stands there with its own commit.
  */
 import { randomInt } from "node:crypto";
-import { globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { inRepository, isDirty, repositoryRoot } from "./repository.ts";
 import { fields, parseJson, text } from "./shape.ts";
 import { proofBatches, proofNames } from "./testing/proof-files.ts";
-import { directRequirements, proofPage } from "./testing/proof-report.ts";
+import { directRequirements, joinReports, parseReport, proofPage } from "./testing/proof-report.ts";
 import { runFiles } from "./testing/run-files.ts";
 import { countsLine, countTests, succeeded } from "./testing/run-record.ts";
 
@@ -20,7 +21,7 @@ async function main(): Promise<number> {
     options: { seed: { type: "string" }, try: { type: "boolean", default: false } },
   });
   const known = proofNames();
-  const name = positionals[0];
+  const [name, ...filters] = positionals;
   if (name === undefined) {
     process.stdout.write(known.map((each) => `${each}\n`).join(""));
     return 0;
@@ -31,9 +32,11 @@ async function main(): Promise<number> {
   if (!values.try && isDirty()) {
     return refuse("the tree has changes that no commit holds: commit them, or use --try to write no report");
   }
+  const batches = proofBatches(name);
+  const isWanted = (file: string) => filters.length === 0 || filters.some((filter) => file.includes(filter));
   const record = await runFiles({
     suite: `proof:${name}`,
-    batches: proofBatches(name),
+    batches: batches.map((batch) => ({ ...batch, files: batch.files.filter(isWanted) })),
     fileLimitMs: LIMIT_MS,
     env: { DECKHAND_SIZE: "whole", DECKHAND_SEED: String(seed) },
     verbose: true,
@@ -41,10 +44,13 @@ async function main(): Promise<number> {
   });
   for (const figure of record.figures) process.stdout.write(`${figure.name}: ${figure.value} ${figure.unit}\n`);
   if (!values.try) {
-    const report = { ...record, seed, versions: versions() };
+    const path = inRepository(`docs/proofs/${name}.json`);
+    const earlier = filters.length > 0 && existsSync(path) ? parseReport(readFileSync(path, "utf8"), path) : undefined;
+    const report = joinReports(earlier, { ...record, seed, versions: versions() });
     mkdirSync(inRepository("docs/proofs"), { recursive: true });
-    writeFileSync(inRepository(`docs/proofs/${name}.json`), `${JSON.stringify(report, null, 2)}\n`);
-    writeFileSync(inRepository(`docs/proofs/${name}.md`), proofPage(name, report));
+    writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`);
+    const files = batches.flatMap((batch) => batch.files);
+    writeFileSync(inRepository(`docs/proofs/${name}.md`), proofPage(name, report, files));
   }
   const counts = countTests(record.tests);
   process.stdout.write(`${countsLine(counts)}\n`);

@@ -191,16 +191,18 @@ describe("run-tests on a small repository", () => {
 
   test("--total adds up the suites of this commit, and a suite that has not run on it is a failure", () => {
     tree.write("src/x.test.ts", good);
+    tree.write("test/guest/y.test.ts", good);
     commit("for the total");
     assert.equal(run("unit").status, 0);
     const before = run("--total");
-    assert.deepEqual([before.status, before.lastLine], [1, "3 passed, 1 failed, 0 skipped"]);
-    assert.match(before.stdout, /integration has not run on this commit/);
+    assert.deepEqual([before.status, before.lastLine], [1, "3 passed, 2 failed, 0 skipped"]);
+    assert.match(before.stdout, /integration has not run on this commit\nguest has not run on this commit/);
     assert.equal(run("integration").status, 0);
+    assert.equal(run("guest").status, 0);
     const after = run("--total");
-    assert.deepEqual([after.status, after.lastLine], [0, "5 passed, 0 failed, 0 skipped"]);
+    assert.deepEqual([after.status, after.lastLine], [0, "6 passed, 0 failed, 0 skipped"]);
     tree.write("src/x.test.ts", `${good} test.skip("later", () => {});`);
     run("unit");
-    assert.equal(run("--total").lastLine, "5 passed, 0 failed, 1 skipped");
+    assert.equal(run("--total").lastLine, "6 passed, 0 failed, 1 skipped");
   });
 });

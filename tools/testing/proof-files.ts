@@ -25,7 +25,7 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
   ],
   // All that is shown in guests, and what the executable costs outside of one.
   installed: [
-    ...globSync("test/guest/*.test.ts", { cwd: repositoryRoot }).toSorted(),
+    ...globSync(["test/guest/*.test.ts", "test/installed/*.test.ts"], { cwd: repositoryRoot }).toSorted(),
     "test/integration/executable.test.ts",
   ],
   "node-api": [

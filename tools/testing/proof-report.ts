@@ -1,16 +1,66 @@
 /** The report of a proof: the record of its run, with what one needs to judge and repeat it. */
-import type { RunRecord } from "./run-record.ts";
+import { fields, number, optional, parseJson, record, text } from "../shape.ts";
+import { parseRun, type RunRecord, replaceFiles } from "./run-record.ts";
 
 export interface ProofReport extends RunRecord {
   readonly seed: number;
+  /** Where its files ran at several times: file → when and of which commit. What the report says besides is of the last time. */
+  readonly parts?: Readonly<Record<string, ProofPart>>;
   /** Deckhand itself, and the parts that are pinned for tests, whether or not this proof runs them. */
   readonly versions: Readonly<Record<string, string>>;
 }
 
-export function proofPage(name: string, report: ProofReport): string {
+interface ProofPart {
+  readonly commit: string;
+  readonly startedAt: string;
+  readonly seed: number;
+}
+
+/** The files that ran now take the place of what an earlier report holds of them. */
+export function joinReports(earlier: ProofReport | undefined, now: ProofReport): ProofReport {
+  if (earlier === undefined) return now;
+  const joined = replaceFiles(earlier, now);
+  return { ...joined, parts: { ...partsOf(earlier), ...partsOf(now) } };
+}
+
+const partsOf = (report: ProofReport): Readonly<Record<string, ProofPart>> =>
+  report.parts ??
+  Object.fromEntries(
+    [...new Set(report.tests.map(({ file }) => file))].map((file) => {
+      const { commit, startedAt, seed } = report;
+      return [file, { commit, startedAt, seed }];
+    }),
+  );
+
+export function parseReport(source: string, where: string): ProofReport {
+  const more = fields(parseJson(source), where);
+  const parts = optional(more["parts"], `${where}: parts`, (value, at) => record(value, at, parsePart));
+  return {
+    ...parseRun(source, where),
+    seed: number(more["seed"], `${where}: seed`),
+    versions: record(more["versions"], `${where}: versions`, text),
+    ...(parts === undefined ? {} : { parts }),
+  };
+}
+
+function parsePart(value: unknown, where: string): ProofPart {
+  const part = fields(value, where);
+  return {
+    commit: text(part["commit"], `${where}.commit`),
+    startedAt: text(part["startedAt"], `${where}.startedAt`),
+    seed: number(part["seed"], `${where}.seed`),
+  };
+}
+
+/** `files` are all that the proof has: one that never ran is named. */
+export function proofPage(name: string, report: ProofReport, files: readonly string[]): string {
   const { commit, startedAt, node, host, seconds, seed, versions, tests, figures } = report;
   const failed = tests.filter((test) => !test.passed).length;
-  const verdict = failed === 0 ? `all ${tests.length} tests passed` : `**${failed} of ${tests.length} tests failed**`;
+  const missing = files.filter((file) => !tests.some((test) => test.file === file));
+  const verdict = [
+    failed === 0 ? `all ${tests.length} tests passed` : `**${failed} of ${tests.length} tests failed**`,
+    ...(missing.length === 0 ? [] : [`**not run: ${missing.join(", ")}**`]),
+  ].join("; ");
   return [
     `# Proof: ${name}`,
     "",
@@ -30,6 +80,7 @@ export function proofPage(name: string, report: ProofReport): string {
       ],
     ),
     "",
+    ...(report.parts === undefined ? [] : partsSection(report.parts)),
     "## Figures",
     "",
     ...(figures.length === 0
@@ -48,6 +99,18 @@ export function proofPage(name: string, report: ProofReport): string {
     "",
   ].join("\n");
 }
+
+const partsSection = (parts: Readonly<Record<string, ProofPart>>): readonly string[] => [
+  "## Files",
+  "",
+  "They ran at several times; what is said above is of the last.",
+  "",
+  ...table(
+    ["file", "commit", "started", "seed"],
+    Object.entries(parts).map(([file, part]) => [file, part.commit, part.startedAt, String(part.seed)]),
+  ),
+  "",
+];
 
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] =>
   [head, head.map(() => "---"), ...rows].map(

@@ -61,6 +61,11 @@ export interface RunRecord {
 /** A run of a part joins the record of the same commit: what ran again is replaced, the rest stays. */
 export function mergeRuns(earlier: RunRecord | undefined, part: RunRecord): RunRecord {
   if (earlier === undefined || earlier.commit !== part.commit || earlier.suite !== part.suite) return part;
+  return replaceFiles(earlier, part);
+}
+
+/** The earlier run, with what is in `part` of the files that ran there. */
+export function replaceFiles<Run extends RunRecord>(earlier: RunRecord, part: Run): Run {
   const ranAgain = new Set(part.tests.map((test) => test.file));
   const kept = earlier.tests.filter((test) => !ranAgain.has(test.file));
   const keptNames = new Set(kept.map((test) => test.name));

@@ -15,8 +15,6 @@ export interface Suite {
   readonly measuring: Batch;
   /** A file that takes longer is killed and has failed. */
   readonly fileLimitMs: number;
-  /** Run on every change, so that it counts in the sum of a commit. */
-  readonly always: boolean;
 }
 
 /** Files that run so many at a time, begun in this order. */
@@ -37,7 +35,6 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     first: [],
     measuring: { files: [], concurrency: 1 },
     fileLimitMs: 5 * 60_000,
-    always: true,
   },
   // Most of them wait more than they work. Proofs run here too, in the small size.
   integration: {
@@ -72,7 +69,6 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       concurrency: 2,
     },
     fileLimitMs: 30 * 60_000,
-    always: true,
   },
   // An emulated guest keeps a core or two busy.
   guest: {
@@ -81,7 +77,6 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     first: [],
     measuring: { files: [], concurrency: 1 },
     fileLimitMs: 30 * 60_000,
-    always: false,
   },
 };
 

@@ -1,18 +1,17 @@
 /**
  * A cluster as people make one: kubeadm sets up a control plane of static pods on one machine, a second one joins by token, is upgraded and leaves, with
- * Deckhand as the kubelet of both. The commands are those of docs/install.md. At whole size the Go kubelet does the same in the same kind of guests.
+ * Deckhand as the kubelet of both. The commands are those of docs/install.md. Before it the Go kubelet does the same in the same kind of guests.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { figure } from "../figures.ts";
-import { wholeSize } from "../size.ts";
+import type { Guest } from "../guest/guest.ts";
 import type { Agent } from "../support/guest-agents.ts";
 import { KubeadmMachines } from "../support/kubeadm-machines.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
-import type { Guest } from "./guest.ts";
 
-const AGENTS: readonly Agent[] = wholeSize() ? ["go", "deckhand"] : ["deckhand"];
+const AGENTS: readonly Agent[] = ["go", "deckhand"];
 const LIMIT_MS = 25 * 60_000;
 const CONFIGURATION = "/var/lib/kubelet/config.yaml";
 

@@ -1,7 +1,7 @@
 /**
  * The service as the package installs it, under everything that runs on a node: killed again and again, stuck until the watchdog ends it, upgraded, and its machine rebooted.
  * Whether a pod notices is seen by a watch on the API server, in the guest by containerd's events and the mounts, and by what each container notes when it begins.
- * At whole size the machine is rebooted under the Go kubelet first, and what is told of the pods afterwards is the same.
+ * The machine is rebooted under the Go kubelet first, and what is told of the pods afterwards is the same.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -9,14 +9,14 @@ import { SeededRandom } from "../../sim/seeded-random.ts";
 import type { ContainerStatus, Pod } from "../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
-import { seed, wholeSize } from "../size.ts";
+import { seed } from "../size.ts";
 import { conditionOf, hasEndedWhole, isRunning } from "../support/cluster-pods.ts";
 import { containersIn } from "../support/guest-eyes.ts";
 import { begun, oncePod, prepare, SPECS, STATIC_PODS, startWorkload } from "../support/guest-workload.ts";
 import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
 import { unnoticed } from "../support/unnoticed.ts";
 
-const SIZE = wholeSize() ? { kills: 20, goReboots: true } : { kills: 3, goReboots: false };
+const KILLS = 20;
 /** How long an agent lives after systemd has started it: from before its first word to well into its work. */
 const LIFE_SECONDS_MAX = 40;
 const SETTLE_MS = 60_000;
@@ -43,10 +43,8 @@ describe("pods outlive what happens to the service", () => {
   before(async () => {
     node = await GuestNode.start({ mayReboot: true, laterVersions: [LATER] });
     await prepare(node.guest);
-    if (!SIZE.goReboots) await install("deckhand_0.0.0_amd64.deb");
     await node.startKubelet();
     await startWorkload(node);
-    if (!SIZE.goReboots) return;
     await reboot("go");
     await install("deckhand_0.0.0_amd64.deb");
     await node.healthy();
@@ -73,12 +71,12 @@ describe("pods outlive what happens to the service", () => {
   test("[1.20] [5.13] [11.12] killed with no warning at any moment of its life, it is started again and no pod notices", async (t) => {
     t.diagnostic(`seed ${seed()}`);
     await survives(async () => {
-      for (let kill = 0; kill < SIZE.kills; kill += 1) {
+      for (let kill = 0; kill < KILLS; kill += 1) {
         await restarted(`kill -KILL ${MAIN}`);
         await pause(random.fraction() * LIFE_SECONDS_MAX * 1_000);
       }
     });
-    figure("kills", SIZE.kills, "kills");
+    figure("kills", KILLS, "kills");
     assert.equal(await node.program(), "deckhand");
   });
 
@@ -102,8 +100,8 @@ describe("pods outlive what happens to the service", () => {
       assert.deepEqual([...new Set(Object.values(times))], [once], `${name} ${JSON.stringify(times)}`);
     }
     assert.deepEqual([ours.get("once")?.phase, ours.get("finished")?.phase], ["Failed", "Succeeded"]);
-    const go = seen.get("go");
-    if (go !== undefined) assert.deepEqual(Object.fromEntries(ours), Object.fromEntries(go));
+    const go = seen.get("go") ?? assert.fail();
+    assert.deepEqual(Object.fromEntries(ours), Object.fromEntries(go));
   });
 
   /** Reboots the machine under whoever is its agent, with one more pod that is run once, and notes what becomes of all. */
