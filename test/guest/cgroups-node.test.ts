@@ -1,4 +1,4 @@
-/** What of groups concerns the node, with cgroup v2 and systemd: reserved groups, swap, pressure and the end of pods; ours beside the Go kubelet where it shows the same. */
+/** What of groups concerns the node, with cgroup v2 and systemd: reserved groups, pressure and the end of pods; ours beside the Go kubelet where it shows the same. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -12,7 +12,6 @@ import {
   containerGroups,
   deckhandPayloads,
   podGroups,
-  runAgent,
   setPods,
   startAgent,
   waitForGroups,
@@ -102,35 +101,6 @@ void test("[14.8] groups for reserved resources are held to the same in every fi
   assert.deepEqual(seen.deckhand, seen.go);
   assert.match(seen.deckhand.system, /^pids\.max:2000$/m);
   assert.match(seen.deckhand.kube, /^memory\.max:max$/m);
-});
-
-void test("[14.10] a machine that swaps is refused with the same sentence, and run on when that is allowed", async () => {
-  const sentence =
-    "failed to run Kubelet: running with swap on is not supported, please disable swap or set --fail-swap-on flag to false";
-  const swapOn =
-    "dd if=/dev/zero of=/swapfile bs=1M count=64 status=none; chmod 600 /swapfile; mkswap -q /swapfile; swapon /swapfile";
-  await byAgent(async (guest, agent) => {
-    await guest.must(swapOn);
-    const { code, output } = await runAgent(guest, agent, configuration());
-    assert.equal(code, 1, `${agent}: ${output}`);
-    assert.ok(output.includes(sentence), `${agent}: ${output}`);
-  });
-  const limited = configuration({ failSwapOn: false, memorySwap: { swapBehavior: "LimitedSwap" } });
-  const seen = await byAgent(async (guest, agent) => {
-    await guest.must(swapOn);
-    await startAgent(guest, agent, limited);
-    await setPods(guest, [POD]);
-    await containersRun(guest, 2);
-    const metrics = await guest.must(
-      "sleep 5; curl -sk https://127.0.0.1:10250/metrics/resource | grep swap | cut -d' ' -f1 | sort",
-    );
-    return { limits: await guest.must(`cat ${POD_FOLDER}/*.scope/memory.swap.max | sort`), metrics };
-  });
-  // A static pod is critical: it gets none.
-  assert.match(seen.deckhand.limits, /^0$/m);
-  assert.equal(seen.deckhand.limits, seen.go.limits);
-  assert.equal(seen.deckhand.metrics, seen.go.metrics);
-  assert.match(seen.deckhand.metrics, /^node_swap_usage_bytes$/m);
 });
 
 void suite("one pod of ours with cgroup v2 and systemd", () => {

@@ -91,17 +91,23 @@ async function shell(name: string): Promise<number> {
   const line = connect(sockets(guest.folder).shell);
   if (process.stdin.isTTY) process.stdin.setRawMode(true);
   line.pipe(process.stdout);
-  process.stdin.on("data", (keys: Buffer) => {
+  const typed = (keys: Buffer) => {
     const end = keys.indexOf(LEAVE);
     line.write(end < 0 ? keys : keys.subarray(0, end));
-    if (end >= 0) line.end();
-  });
-  await new Promise<void>((resolve, reject) => {
-    line.once("close", () => resolve());
-    line.once("error", reject);
-  });
-  if (process.stdin.isTTY) process.stdin.setRawMode(false);
-  process.stdin.destroy();
+    if (end < 0) return;
+    process.stdin.off("data", typed);
+    line.end();
+  };
+  process.stdin.on("data", typed);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      line.once("close", () => resolve());
+      line.once("error", reject);
+    });
+  } finally {
+    if (process.stdin.isTTY) process.stdin.setRawMode(false);
+    process.stdin.destroy();
+  }
   return 0;
 }
 

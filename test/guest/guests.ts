@@ -29,11 +29,15 @@ export async function resumeGuest({ name, hostname, mayReboot, stays, report }: 
     base: { file: disk, format: "qcow2" },
     resumeFrom: state,
   });
-  if (hostname !== undefined) {
+  if (hostname === undefined) return guest;
+  try {
     const hosts = `127.0.0.1 localhost\n127.0.1.1 ${hostname}`;
     await guest.must(`hostname ${hostname}\necho ${hostname} > /etc/hostname\nprintf '${hosts}\\n' > /etc/hosts`);
+    return guest;
+  } catch (error) {
+    await guest.close();
+    throw error;
   }
-  return guest;
 }
 
 /** One that is up already, whoever made it. */

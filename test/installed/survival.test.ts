@@ -70,12 +70,15 @@ describe("pods outlive what happens to the service", () => {
 
   test("[1.20] [5.13] [11.12] killed with no warning at any moment of its life, it is started again and no pod notices", async (t) => {
     t.diagnostic(`seed ${seed()}`);
+    const before = Number(await show("NRestarts"));
     await survives(async () => {
       for (let kill = 0; kill < KILLS; kill += 1) {
         await restarted(`kill -KILL ${MAIN}`);
         await pause(random.fraction() * LIFE_SECONDS_MAX * 1_000);
       }
     });
+    // None ended by itself.
+    assert.equal(Number(await show("NRestarts")) - before, KILLS);
     figure("kills", KILLS, "kills");
     assert.equal(await node.program(), "deckhand");
   });
@@ -86,9 +89,11 @@ describe("pods outlive what happens to the service", () => {
   });
 
   test("upgraded by its package, it is the new one, and no pod notices", async () => {
-    const pid = await show("MainPID");
+    const program = () => node.guest.must(`stat -L -c %i /proc/${MAIN}/exe`);
+    const before = await program();
     await survives(() => install(`deckhand_${LATER}_amd64.deb`));
-    assert.notEqual(await show("MainPID"), pid);
+    assert.notEqual(await program(), before);
+    assert.equal(await program(), await node.guest.must("stat -L -c %i /usr/bin/deckhand"));
     assert.equal((await node.guest.must("dpkg-query -W -f '${Version}' deckhand")).trim(), LATER);
   });
 

@@ -2,6 +2,8 @@
  * What becomes of a guest's containers and mounts, noted in the guest all the time and whatever its kubelet does: containerd's events, and every mount that
  * goes. A kubelet is never asked.
  */
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import { waitUntil } from "../cluster/wait.ts";
 import type { Guest } from "../guest/guest.ts";
 
 export interface GuestContainer {
@@ -31,11 +33,14 @@ export const NOTHING: Happened = { started: [], ended: [], unmounted: [] };
 const FOLDER = "/var/lib/guest-eyes";
 const TASKS = "/run/containerd/io.containerd.runtime.v2.task/k8s.io";
 const PODS = "/var/lib/kubelet/pods/";
+/** A container and a mount of the eyes' own, by which one knows that they see. */
+const SAMPLE = "eye-sample";
+const SEEN_MS = 60_000;
 const EVENT = /\/tasks\/(?<what>start|exit) (?<body>\{.*\})$/;
 
 /** Per container: its id, its first process with the time that began, and what the runtime was told it is. */
 const LIST = `
-cd ${TASKS} 2>/dev/null || exit 0
+cd ${TASKS}
 named() { grep -o "\\"io.kubernetes.cri.$1\\":\\"[^\\"]*\\"" $id/config.json | cut -d'"' -f4 || true; }
 for id in *; do
   pid=$(cat $id/init.pid 2>/dev/null) && stat=$(cat /proc/$pid/stat 2>/dev/null) || continue
@@ -85,9 +90,24 @@ export class GuestEyes {
     return eyes;
   }
 
-  /** Since they were opened, without what became of pods that had been told to end. */
+  /** Since they were opened, without what became of pods that had been told to end. Fails unless they still see. */
   async happened(except: readonly EndedPod[]): Promise<Happened> {
     await this.#learnNames();
+    const place = `${PODS}${SAMPLE}`;
+    await this.#guest.must(`
+      ctr -n k8s.io run --rm --net-host ${BUSYBOX_IMAGE} ${SAMPLE} true
+      mkdir ${place}; mount -t tmpfs eyes ${place}; umount ${place}; rmdir ${place}`);
+    const isOurs = (line: string) => line.includes(SAMPLE);
+    await waitUntil("the eyes to see", SEEN_MS, async () => {
+      const { started, ended, unmounted } = await this.#noted([]);
+      return started.some(isOurs) && ended.some(isOurs) && unmounted.some(isOurs);
+    });
+    const { started, ended, unmounted } = await this.#noted(except);
+    const others = (lines: readonly string[]) => lines.filter((line) => !isOurs(line));
+    return { started: others(started), ended: others(ended), unmounted: others(unmounted) };
+  }
+
+  async #noted(except: readonly EndedPod[]): Promise<Happened> {
     const [events = "", mounts = ""] = (
       await this.#guest.must(`cd ${FOLDER}; cat eye-events; echo ---; cat eye-mounts`)
     ).split("---\n");

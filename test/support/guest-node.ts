@@ -61,13 +61,13 @@ export const NODE_FLAGS = [
   `--node-ip=${GUEST_ADDRESS}`,
 ] as const;
 
-/** Plugs in the guest's card to the host and gives it the files; no agent is started. */
-export async function makeNode(guest: Guest, cluster: Cluster): Promise<void> {
+/** Plugs in the guest's card to the host and gives it the files; no agent is started. More of the configuration is lines of YAML. */
+export async function makeNode(guest: Guest, cluster: Cluster, more = ""): Promise<void> {
   const { api } = cluster;
   await reachApi(guest, cluster);
   const client = await api.clientCertificate(`system:node:${GUEST_NODE}`, ["system:nodes"]);
   await guest.put({
-    [NODE_FILES.config]: { content: CONFIG },
+    [NODE_FILES.config]: { content: `${CONFIG}${more}` },
     ...(await filesOfCluster(cluster, NODE_FILES.client)),
     ...pairFiles(NODE_FILES.client, await readPair(client)),
     ...pairFiles(NODE_FILES.serving, selfSigned(0)),

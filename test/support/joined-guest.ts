@@ -92,9 +92,10 @@ export class GuestNode {
   }
 
   async close(): Promise<void> {
-    await this.pods.close();
-    await this.guest.close();
-    await this.cluster.down();
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => this.cluster.down());
+    stack.defer(() => this.guest.close());
+    stack.defer(() => this.pods.close());
   }
 
   /** Back when systemd calls it started; for a service that does not tell, when its health answers. */

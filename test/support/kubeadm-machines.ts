@@ -84,10 +84,11 @@ export class KubeadmMachines implements AsyncDisposable {
 
   /** Builds everything that goes into them. */
   static async prepare(): Promise<KubeadmMachines> {
-    const folder = scratch();
     const parts = await buildParts();
     const images = await kubeadmImages(parts);
     const kubelet = { version: VERSION, program: { file: parts.path("kubelet") } };
+    using stack = new DisposableStack();
+    const folder = stack.use(scratch());
     const kubeadm = { file: parts.path("kubeadm") };
     const packages = {
       kubelet: { from: await kubeletPackage(kubelet, folder.root) },
@@ -95,6 +96,8 @@ export class KubeadmMachines implements AsyncDisposable {
       deckhand: { from: buildDebFor(process.arch, await buildProgram(folder.path("built")), folder.root) },
     };
     const network = await EthernetSwitch.open(folder.path("switch.sock"));
+    // It is the machines' from here on.
+    stack.move();
     return new KubeadmMachines(folder, network, images, packages);
   }
 
@@ -120,9 +123,10 @@ export class KubeadmMachines implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const guest of this.#guests) await guest.close();
-    await this.#network.close();
-    this.#folder[Symbol.dispose]();
+    await using stack = new AsyncDisposableStack();
+    stack.use(this.#folder);
+    stack.defer(() => this.#network.close());
+    for (const guest of this.#guests) stack.use(guest);
   }
 
   async #install(guest: Guest, agent: Agent): Promise<void> {

@@ -32,6 +32,11 @@ export async function unnoticed<T>(
   const takeLook = async () => ({ ...(await lookAt(guest, ended)), more: await look() });
   const eyes = await GuestEyes.open(guest);
   const [before, sinceWallMs] = [await takeLook(), Date.now()];
+  for (const name of pods) {
+    const { phase } = node.pods.latest(name)?.status ?? {};
+    const running = before.containers.filter(({ pod }) => pod === name).length;
+    assert.ok(phase === "Succeeded" || (phase === "Running" && running > 1), `${name} is ${phase} with ${running}`);
+  }
   const answer = await act();
   await node.healthy();
   await pause(SETTLE_MS);
