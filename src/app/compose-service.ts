@@ -2,7 +2,13 @@
 
 import type { Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/until-aborted.ts";
-import { feedWatchdog, type ServiceParts, tellService, type VitalSign } from "../controllers/service/service.ts";
+import {
+  feedWatchdog,
+  type ServiceParts,
+  tellService,
+  tellUntilSaid,
+  type VitalSign,
+} from "../controllers/service/service.ts";
 import type { Watchdog } from "../domain/service/watchdog.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
 
@@ -31,7 +37,7 @@ export async function runService(
   const parts = { ...rest, manager };
   const feeding = watchdog.kind === "on" ? feedWatchdog(watchdog.everyMs, signs, parts, shutdown) : undefined;
   await Promise.race([ready, untilAborted(shutdown)]);
-  if (!shutdown.aborted) await tellService("ready", parts, shutdown);
+  if (!shutdown.aborted) await tellUntilSaid("ready", parts, shutdown);
   await Promise.all([untilAborted(shutdown), feeding]);
   await tellService("stopping", parts, new AbortController().signal);
 }
