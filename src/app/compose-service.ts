@@ -1,4 +1,4 @@
-/** What the service manager hears of the agent: ready, alive while every loop turns, stopping. Nothing where nobody listens. */
+/** What the service manager hears of the agent: ready, alive while every loop that goes by the clock turns, stopping. Nothing where nobody listens. */
 
 import type { Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/until-aborted.ts";
@@ -18,11 +18,11 @@ export interface ServiceWiring extends Omit<ServiceParts, "manager"> {
 }
 
 /** More than the health checks that others may ask for: every loop that goes by the clock, by its name. */
-export const loopsSign = (turns: Turns, limitMs: number): VitalSign => ({
+export const loopsSign = (turns: Pick<Turns, "late">): VitalSign => ({
   name: "loops",
   check: () => {
-    const late = turns.late(limitMs);
-    return late.length === 0 ? undefined : `no turn for ${limitMs / 1000} s: ${late.join(", ")}`;
+    const late = turns.late();
+    return late.length === 0 ? undefined : late.join(", ");
   },
 });
 

@@ -4,7 +4,7 @@ import { errorText } from "../base/error-text.ts";
 import { swapFault } from "../domain/resources/swap.ts";
 import { watchdogOf } from "../domain/service/watchdog.ts";
 import type { Log } from "../ports/log.ts";
-import { logCheck, pingCheck, runHealthz, silenceMsMax, syncLoopCheck } from "../server/healthz.ts";
+import { logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { lockWanted, type ProcessLock, takeHandoverLock, takeProcessLock } from "../wire/host/process-lock.ts";
@@ -13,7 +13,7 @@ import { serviceManagerOf } from "../wire/host/service-manager.ts";
 import { makeAdapters } from "./adapters.ts";
 import { type ApiClients, connectApi } from "./api-clients.ts";
 import type { StartKubelet } from "./commands/io.ts";
-import { compose, type KubeletPorts, SYNC_LOOP } from "./compose.ts";
+import { compose, type KubeletPorts } from "./compose.ts";
 import { composeFigures } from "./compose-figures.ts";
 import { certificateFamilies } from "./compose-identity.ts";
 import { serverLoops } from "./compose-server.ts";
@@ -24,6 +24,7 @@ import type { CompiledOptions } from "./options/compiled-options.ts";
 import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
 import { tellSetupFailure } from "./setup-failure.ts";
+import { SYNC_LOOP } from "./watched-loops.ts";
 
 const FOLDER_MODE = 0o750;
 
@@ -94,7 +95,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
       random: hostRandom,
       log: processLog.of("service"),
     };
-    const signs = [...healthChecks, loopsSign(kubelet.turns, silenceMsMax(options.pods.syncEveryMs))];
+    const signs = [...healthChecks, loopsSign(kubelet.turns)];
     await Promise.all([
       kubelet.run(stop.signal),
       ...server.map((loop) => loop(stop.signal)),
