@@ -43,11 +43,20 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   const adapters = makeAdapters(options, processLog);
   let clients: ApiClients | undefined;
   const locks: ProcessLock[] = [];
+  let isLockLost = false;
+  const keep = (lock: ProcessLock) => {
+    locks.push(lock);
+    void lock.lost.then((error) => {
+      if (stop.signal.aborted) return;
+      isLockLost = true;
+      log.error("Shutting down, since another agent may take this node; pods stay as they are", error);
+      stop.abort(error);
+    });
+  };
   try {
     const watchdog = watchdogOf(process.env, process.pid);
     if (watchdog.kind === "wrong") throw new Error(`failed to run Kubelet: ${watchdog.fault}`);
-    const handover = await takeHandover(options, log, stop);
-    if (handover !== undefined) locks.push(handover);
+    await takeHandover(options, log, stop, keep);
     const fault = accessFault(options.server, options.api.kind === "cluster");
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
     const swap = swapFault((await adapters.ports.machine.facts()).swapBytes, options.cgroups);
@@ -55,7 +64,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     clients = await connectApi(options, adapters.ports, processLog.of("identity"), stop.signal);
     const given: KubeletPorts = { ...adapters.ports, api: clients?.ports };
     await setUp(options, given, stop.signal);
-    locks.push(await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal));
+    keep(await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal));
     const kubelet = compose(given, options);
     const { ports } = kubelet;
     // What statistics take of the runtime is not counted, as in the Go kubelet.
@@ -102,7 +111,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
       runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks, onTried }, stop.signal),
       runService(service, signs, ready, stop.signal),
     ]);
-    return 0;
+    return isLockLost ? 1 : 0;
   } catch (error) {
     log.error("command failed", error);
     stop.abort(error);
@@ -118,8 +127,9 @@ async function takeHandover(
   { handoverLock }: CompiledOptions,
   log: Log,
   stop: AbortController,
-): Promise<ProcessLock | undefined> {
-  if (handoverLock === undefined) return undefined;
+  keep: (lock: ProcessLock) => void,
+): Promise<void> {
+  if (handoverLock === undefined) return;
   const { path, endsWhenWanted } = handoverLock;
   log.info(0, "Acquiring file lock", { path });
   let lock: ProcessLock;
@@ -130,9 +140,10 @@ async function takeHandover(
       cause: error,
     });
   }
-  if (!endsWhenWanted) return lock;
+  keep(lock);
+  if (!endsWhenWanted) return;
   log.info(0, "Watching for others that want the lock", { path });
-  lockWanted(path, hostClock, stop.signal).then(
+  lockWanted(path, lock, hostClock, stop.signal).then(
     (why) => {
       log.info(0, "Another agent is to take over; pods stay as they are", { path, why });
       stop.abort(new Error(`the lock ${path} is ${why}`));
@@ -141,7 +152,6 @@ async function takeHandover(
       if (!stop.signal.aborted) log.error("Cannot look whether the lock is wanted", error, { path });
     },
   );
-  return lock;
 }
 
 /** A kernel short of memory takes pods before the agent that could end them in order. Without the right to ask for it, it runs all the same. */
