@@ -75,7 +75,7 @@ function start({ flags = [], ports = (same) => same, options = (same) => same, w
 const OF_EVERY_NODE = ["eviction", "image list", "node cgroups", "runtime health", "runtime list", "sync loop"];
 const ALL = [...OF_EVERY_NODE, "lease", "node status"].toSorted();
 
-test("[1.18] every loop that goes by the clock is watched from the start, and takes its turns for an hour", async () => {
+test("[1.18] every loop that carries the node is watched from the start, and takes its turns for an hour", async () => {
   const { world, turns, lateIn } = start();
   assert.deepEqual(turns.names, ALL);
   plainPods(world).create("app", {});

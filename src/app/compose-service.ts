@@ -1,4 +1,4 @@
-/** What the service manager hears of the agent: ready, alive while every loop that goes by the clock turns, stopping. Nothing where nobody listens. */
+/** What the service manager hears of the agent: ready, alive while every loop that is watched turns, stopping. Nothing where nobody listens. */
 
 import type { Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/until-aborted.ts";
@@ -17,7 +17,7 @@ export interface ServiceWiring extends Omit<ServiceParts, "manager"> {
   readonly watchdog: Watchdog;
 }
 
-/** More than the health checks that others may ask for: every loop that goes by the clock, by its name. */
+/** More than the health checks that others may ask for: every loop that is watched, by its name. */
 export const loopsSign = (turns: Pick<Turns, "late">): VitalSign => ({
   name: "loops",
   check: () => {

@@ -186,7 +186,7 @@ export type Loop = (shutdown: AbortSignal) => Promise<void>;
 export interface Kubelet {
   /** Ends when `shutdown` aborts and every loop has come to rest; pods stay as they are. Rejects when a loop fails. */
   run(shutdown: AbortSignal): Promise<void>;
-  /** Of the loops that go by the clock: for the health checks. */
+  /** Of the loops that are watched: for the health checks. */
   readonly turns: Turns;
   readonly cells: Cells;
   readonly metrics: KubeletMetrics;

@@ -1,7 +1,7 @@
 /**
- * The loops that go by the clock, and for how long each may be silent while it is well: its pace, the longest of its turns, and slack for a machine that is
- * busy. They are expected from the composition on, so that one that is never begun is missed as well. What only answers events, and what works pod by pod, has
- * no pace to be held to, and is not here.
+ * The loops that carry the node, and for how long each may be silent while it is well: its pace, the longest of its turns, and slack for a machine that is
+ * busy. They are expected from the composition on, so that one that is never begun is missed as well. What only answers events, works pod by pod or tidies up
+ * may take as long as it takes, and is not here.
  */
 import type { Turns, Watch } from "../concurrency/turns.ts";
 import { renewEveryMs } from "../domain/node/lease.ts";
