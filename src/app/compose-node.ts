@@ -1,6 +1,7 @@
 /** The loops of the node itself: its registration, status and lease, its cgroups, and how full it is. */
 
 import type { Node } from "../api/gen/core-v1.ts";
+import { assert } from "../base/assert.ts";
 import { parseIp } from "../base/ip-address.ts";
 import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../base/quantity.ts";
 import { runOwnNode } from "../controllers/cluster-objects/own-node.ts";
@@ -34,7 +35,7 @@ export function nodeLoops(wiring: Wiring): readonly Loop[] {
     (shutdown) => learnCgroupDriver(wiring, shutdown),
     (shutdown) => resourcesOf(wiring).run(shutdown),
     (shutdown) => runPressure(pressureParts(wiring), shutdown),
-    (shutdown) => runImageList({ ...wiring.ports, ...wiring.cells, log: wiring.ports.logOf("images") }, shutdown),
+    (shutdown) => runImageList(imageListParts(wiring), shutdown),
     ...(wiring.ports.api === undefined ? standaloneLoops(wiring) : clusterLoops(wiring, wiring.ports.api)),
   ];
 }
@@ -64,7 +65,14 @@ async function learnCgroupDriver({ ports, options, cells, metrics }: Wiring, shu
   }
 }
 
-function resourcesOf({ ports, options, cells, events }: Wiring): ResourcesController {
+const imageListParts = ({ ports, cells, watches }: Wiring): Parameters<typeof runImageList>[0] => ({
+  ...ports,
+  ...cells,
+  log: ports.logOf("images"),
+  watch: watches.imageList,
+});
+
+function resourcesOf({ ports, options, cells, events, watches }: Wiring): ResourcesController {
   const settings: NodeGroupSettings = {
     nodeName: options.node.name,
     cgroupRoot: parseCgroupPath(options.cgroups.root),
@@ -76,15 +84,16 @@ function resourcesOf({ ports, options, cells, events }: Wiring): ResourcesContro
     // The groups above pods are not slowed down: what the node has to give does not matter to them.
     ...(options.cgroups.memoryQos && { memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: 0n } }),
   };
-  return new ResourcesController({ ...ports, ...cells, events, log: ports.logOf("resources"), settings });
+  const log = ports.logOf("resources");
+  return new ResourcesController({ ...ports, ...cells, events, log, settings, watch: watches.nodeGroups });
 }
 
-function pressureParts({ ports, options, cells, turns }: Wiring): Parameters<typeof runPressure>[0] {
+function pressureParts({ ports, options, cells, watches }: Wiring): Parameters<typeof runPressure>[0] {
   return {
-    turned: () => turns.note("eviction"),
     ...ports,
     ...cells,
     log: ports.logOf("eviction"),
+    watch: watches.pressure,
     options: {
       rootFolder: options.folders.root,
       imageFolderEveryMs: 600_000,
@@ -108,9 +117,11 @@ const standaloneLoops = ({ ports, options, cells }: Wiring): readonly Loop[] => 
 ];
 
 function clusterLoops(
-  { ports, options, cells, events, metrics, turns }: Wiring,
+  { ports, options, cells, events, metrics, watches }: Wiring,
   api: NonNullable<Wiring["ports"]["api"]>,
 ): readonly Loop[] {
+  const { heartbeats } = watches;
+  assert(heartbeats !== undefined, "a node with an API server has heartbeats");
   const log = ports.logOf("node");
   const node = nodeOptions(options);
   const nodeName = node.name;
@@ -149,7 +160,7 @@ function clusterLoops(
           cgroups: { version: options.cgroups.version },
           cadence: { updateEveryMs: options.node.statusEveryMs, reportEveryMs: options.node.reportEveryMs },
           onRepeatedFailure,
-          turned: () => turns.note("node status"),
+          watch: heartbeats.nodeStatus,
         },
         shutdown,
       ),
@@ -160,7 +171,7 @@ function clusterLoops(
           api: api.heartbeats,
           options: { nodeName, leaseDurationSeconds: options.node.leaseDurationSeconds },
           onRepeatedFailure,
-          turned: () => turns.note("lease"),
+          watch: heartbeats.lease,
         },
         shutdown,
       ),

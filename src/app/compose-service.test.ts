@@ -19,27 +19,30 @@ function begin(everyMs: number) {
   return { clock, said, wiring, stop: new AbortController(), ready: Promise.withResolvers<void>() };
 }
 
-test("[1.18] the watchdog is fed only while every loop turns", async () => {
+test("[1.18] the watchdog is fed only while every loop turns, each within its own limit", async () => {
   const { clock, said, wiring, stop, ready } = begin(10_000);
   const turns = new Turns(clock);
-  turns.note("lease");
-  turns.note("sync loop");
-  const running = runService(wiring, [loopsSign(turns, 15_000)], ready.promise, stop.signal);
-  await clock.advance(10_000);
-  turns.note("sync loop");
-  await clock.advance(10_000);
+  const lease = turns.expect("lease", 15_000);
+  const slow = turns.expect("sync loop", 35_000);
+  lease.turned();
+  slow.turned();
+  const running = runService(wiring, [loopsSign(turns)], ready.promise, stop.signal);
+  await clock.advance(20_000);
   assert.deepEqual(said, ["0 alive", "10000 alive"], "the lease took no turn for 20 s");
-  turns.note("lease");
+  lease.turned();
   await clock.advance(10_000);
-  assert.deepEqual(said.slice(2), [], "now the sync loop is late");
-  turns.note("sync loop");
+  assert.deepEqual(said.slice(2), ["30000 alive"]);
+  lease.turned();
   await clock.advance(10_000);
-  assert.deepEqual(said.slice(2), []);
-  for (const loop of ["lease", "sync loop"]) turns.note(loop);
-  await clock.advance(10_000);
-  assert.deepEqual(said.slice(2), ["50000 alive"]);
+  assert.deepEqual(said.slice(3), [], "now the sync loop is late");
+  slow.turned();
+  const outside = Promise.withResolvers<void>();
+  const waiting = lease.waits(outside.promise);
+  await clock.advance(30_000);
+  assert.deepEqual(said.slice(3), ["50000 alive", "60000 alive", "70000 alive"], "who waits is not missed");
+  outside.resolve();
   stop.abort(new Error("enough"));
-  await running;
+  await Promise.all([running, waiting]);
 });
 
 test("[1.18] ready is said when health answers, stopping at the end, and an end before that is not taken for a beginning", async () => {

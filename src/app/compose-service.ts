@@ -1,8 +1,14 @@
-/** What the service manager hears of the agent: ready, alive while every loop turns, stopping. Nothing where nobody listens. */
+/** What the service manager hears of the agent: ready, alive while every loop that is watched turns, stopping. Nothing where nobody listens. */
 
 import type { Turns } from "../concurrency/turns.ts";
 import { untilAborted } from "../concurrency/until-aborted.ts";
-import { feedWatchdog, type ServiceParts, tellService, type VitalSign } from "../controllers/service/service.ts";
+import {
+  feedWatchdog,
+  type ServiceParts,
+  tellService,
+  tellUntilSaid,
+  type VitalSign,
+} from "../controllers/service/service.ts";
 import type { Watchdog } from "../domain/service/watchdog.ts";
 import type { ServiceManager } from "../ports/service-manager.ts";
 
@@ -11,12 +17,12 @@ export interface ServiceWiring extends Omit<ServiceParts, "manager"> {
   readonly watchdog: Watchdog;
 }
 
-/** More than the health checks that others may ask for: every loop that goes by the clock, by its name. */
-export const loopsSign = (turns: Turns, limitMs: number): VitalSign => ({
+/** More than the health checks that others may ask for: every loop that is watched, by its name. */
+export const loopsSign = (turns: Pick<Turns, "late">): VitalSign => ({
   name: "loops",
   check: () => {
-    const late = turns.late(limitMs);
-    return late.length === 0 ? undefined : `no turn for ${limitMs / 1000} s: ${late.join(", ")}`;
+    const late = turns.late();
+    return late.length === 0 ? undefined : late.join(", ");
   },
 });
 
@@ -31,7 +37,7 @@ export async function runService(
   const parts = { ...rest, manager };
   const feeding = watchdog.kind === "on" ? feedWatchdog(watchdog.everyMs, signs, parts, shutdown) : undefined;
   await Promise.race([ready, untilAborted(shutdown)]);
-  if (!shutdown.aborted) await tellService("ready", parts, shutdown);
+  if (!shutdown.aborted) await tellUntilSaid("ready", parts, shutdown);
   await Promise.all([untilAborted(shutdown), feeding]);
   await tellService("stopping", parts, new AbortController().signal);
 }

@@ -67,6 +67,7 @@ import { countedPorts, metricsLoops, readCells, readConstants } from "./compose-
 import { nodeLoops } from "./compose-node.ts";
 import { podLoops, podSources } from "./compose-pods.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
+import { type LoopWatches, watchLoops } from "./watched-loops.ts";
 
 export interface ApiPorts {
   readonly main: ApiServer;
@@ -171,16 +172,13 @@ const makeCells = (): Cells => ({
   clientCa: new LatestCell<string | undefined>(undefined),
 });
 
-/** Its name among those that take turns. */
-export const SYNC_LOOP = "sync loop";
-
 export interface Wiring {
   readonly ports: KubeletPorts;
   readonly options: CompiledOptions;
   readonly cells: Cells;
   readonly events: EventSink;
   readonly metrics: KubeletMetrics;
-  readonly turns: Turns;
+  readonly watches: LoopWatches;
 }
 
 export type Loop = (shutdown: AbortSignal) => Promise<void>;
@@ -188,7 +186,7 @@ export type Loop = (shutdown: AbortSignal) => Promise<void>;
 export interface Kubelet {
   /** Ends when `shutdown` aborts and every loop has come to rest; pods stay as they are. Rejects when a loop fails. */
   run(shutdown: AbortSignal): Promise<void>;
-  /** When each loop that goes by the clock last took a turn: for the health checks. */
+  /** Of the loops that are watched: for the health checks. */
   readonly turns: Turns;
   readonly cells: Cells;
   readonly metrics: KubeletMetrics;
@@ -203,6 +201,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
   readCells(metrics.registry, cells, options);
   const ports = countedPorts(given, metrics);
   const turns = new Turns(given.clock);
+  const watches = watchLoops(turns, options, given.api !== undefined);
   return {
     cells,
     metrics,
@@ -220,7 +219,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
       });
       const narrator = new Narrator(journal, clock);
       const events = tellBoth(recorder ?? logEventSink(logOf("events"), 2), narrator);
-      const wiring: Wiring = { ports, options, cells, events, metrics, turns };
+      const wiring: Wiring = { ports, options, cells, events, metrics, watches };
       const records = await journal.replay();
       journal.note({ kind: "decision", uid: "", pod: "", wallMs: clock.wallMs(), what: "start agent", why: "" });
       const checkpoints = { files, rootDir: options.folders.root, log: logOf("checkpoints") };
@@ -233,6 +232,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
         listedSandboxes: cells.listedSandboxes,
         plegMetrics: metrics.pleg,
         queue: metrics.queue("pod_looks"),
+        watch: watches.runtimeList,
         log: logOf("pleg"),
       });
       const sources = podSources(wiring, journal, staticPodFacts(records));
@@ -246,7 +246,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
         ...admission(wiring),
         podMetrics: metrics.pods,
         resizeMetrics: metrics.resizes,
-        turned: () => turns.note(SYNC_LOOP),
+        watch: watches.syncLoop,
       });
       const loops: readonly Loop[] = [
         (signal) => pleg.run(signal),
@@ -257,7 +257,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
               ...cells,
               log: logOf("pleg"),
               lastListedMs: () => pleg.lastListedMs,
-              turned: () => turns.note("runtime health"),
+              watch: watches.runtimeHealth,
             },
             signal,
           ),

@@ -4,7 +4,7 @@ import { errorText } from "../base/error-text.ts";
 import { swapFault } from "../domain/resources/swap.ts";
 import { watchdogOf } from "../domain/service/watchdog.ts";
 import type { Log } from "../ports/log.ts";
-import { logCheck, pingCheck, runHealthz, silenceMsMax, syncLoopCheck } from "../server/healthz.ts";
+import { logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { lockWanted, type ProcessLock, takeHandoverLock, takeProcessLock } from "../wire/host/process-lock.ts";
@@ -13,7 +13,7 @@ import { serviceManagerOf } from "../wire/host/service-manager.ts";
 import { makeAdapters } from "./adapters.ts";
 import { type ApiClients, connectApi } from "./api-clients.ts";
 import type { StartKubelet } from "./commands/io.ts";
-import { compose, type KubeletPorts, SYNC_LOOP } from "./compose.ts";
+import { compose, type KubeletPorts } from "./compose.ts";
 import { composeFigures } from "./compose-figures.ts";
 import { certificateFamilies } from "./compose-identity.ts";
 import { serverLoops } from "./compose-server.ts";
@@ -24,6 +24,7 @@ import type { CompiledOptions } from "./options/compiled-options.ts";
 import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
 import { tellSetupFailure } from "./setup-failure.ts";
+import { SYNC_LOOP } from "./watched-loops.ts";
 
 const FOLDER_MODE = 0o750;
 
@@ -42,11 +43,20 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   const adapters = makeAdapters(options, processLog);
   let clients: ApiClients | undefined;
   const locks: ProcessLock[] = [];
+  let isLockLost = false;
+  const keep = (lock: ProcessLock) => {
+    locks.push(lock);
+    void lock.lost.then((error) => {
+      if (stop.signal.aborted) return;
+      isLockLost = true;
+      log.error("Shutting down, since another agent may take this node; pods stay as they are", error);
+      stop.abort(error);
+    });
+  };
   try {
     const watchdog = watchdogOf(process.env, process.pid);
     if (watchdog.kind === "wrong") throw new Error(`failed to run Kubelet: ${watchdog.fault}`);
-    const handover = await takeHandover(options, log, stop);
-    if (handover !== undefined) locks.push(handover);
+    await takeHandover(options, log, stop, keep);
     const fault = accessFault(options.server, options.api.kind === "cluster");
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
     const swap = swapFault((await adapters.ports.machine.facts()).swapBytes, options.cgroups);
@@ -54,7 +64,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     clients = await connectApi(options, adapters.ports, processLog.of("identity"), stop.signal);
     const given: KubeletPorts = { ...adapters.ports, api: clients?.ports };
     await setUp(options, given, stop.signal);
-    locks.push(await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal));
+    keep(await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal));
     const kubelet = compose(given, options);
     const { ports } = kubelet;
     // What statistics take of the runtime is not counted, as in the Go kubelet.
@@ -94,14 +104,14 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
       random: hostRandom,
       log: processLog.of("service"),
     };
-    const signs = [...healthChecks, loopsSign(kubelet.turns, silenceMsMax(options.pods.syncEveryMs))];
+    const signs = [...healthChecks, loopsSign(kubelet.turns)];
     await Promise.all([
       kubelet.run(stop.signal),
       ...server.map((loop) => loop(stop.signal)),
       runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks, onTried }, stop.signal),
       runService(service, signs, ready, stop.signal),
     ]);
-    return 0;
+    return isLockLost ? 1 : 0;
   } catch (error) {
     log.error("command failed", error);
     stop.abort(error);
@@ -117,8 +127,9 @@ async function takeHandover(
   { handoverLock }: CompiledOptions,
   log: Log,
   stop: AbortController,
-): Promise<ProcessLock | undefined> {
-  if (handoverLock === undefined) return undefined;
+  keep: (lock: ProcessLock) => void,
+): Promise<void> {
+  if (handoverLock === undefined) return;
   const { path, endsWhenWanted } = handoverLock;
   log.info(0, "Acquiring file lock", { path });
   let lock: ProcessLock;
@@ -129,9 +140,10 @@ async function takeHandover(
       cause: error,
     });
   }
-  if (!endsWhenWanted) return lock;
+  keep(lock);
+  if (!endsWhenWanted) return;
   log.info(0, "Watching for others that want the lock", { path });
-  lockWanted(path, hostClock, stop.signal).then(
+  lockWanted(path, lock, hostClock, stop.signal).then(
     (why) => {
       log.info(0, "Another agent is to take over; pods stay as they are", { path, why });
       stop.abort(new Error(`the lock ${path} is ${why}`));
@@ -140,7 +152,6 @@ async function takeHandover(
       if (!stop.signal.aborted) log.error("Cannot look whether the lock is wanted", error, { path });
     },
   );
-  return lock;
 }
 
 /** A kernel short of memory takes pods before the agent that could end them in order. Without the right to ask for it, it runs all the same. */

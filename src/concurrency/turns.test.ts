@@ -2,15 +2,50 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Turns } from "./turns.ts";
 
-test("loops that took no turn for too long are named; who has not begun is not missed", () => {
-  let nowMs = 0;
-  const turns = new Turns({ monotonicMs: () => nowMs });
-  assert.deepEqual([turns.late(10), turns.lastMs("lease")], [[], undefined]);
-  turns.note("lease");
-  turns.note("eviction");
-  nowMs = 11;
-  assert.deepEqual(turns.late(11), []);
-  assert.deepEqual(turns.late(10), ["eviction", "lease"]);
-  turns.note("lease");
-  assert.deepEqual([turns.late(10), turns.lastMs("lease")], [["eviction"], 11]);
+function begin() {
+  const now = { ms: 0 };
+  return { now, turns: new Turns({ monotonicMs: () => now.ms }) };
+}
+
+test("loops that took no turn for longer than their own limits are named", () => {
+  const { now, turns } = begin();
+  const lease = turns.expect("lease", 10_000);
+  const eviction = turns.expect("eviction", 20_000);
+  lease.turned();
+  eviction.turned();
+  now.ms = 10_000;
+  assert.deepEqual(turns.late(), []);
+  now.ms = 11_000;
+  assert.deepEqual(turns.late(), ["lease (no turn for 11 s)"]);
+  now.ms = 21_000;
+  assert.deepEqual(turns.late(), ["eviction (no turn for 21 s)", "lease (no turn for 21 s)"]);
+  lease.turned();
+  assert.deepEqual([turns.late(), turns.lastMs("lease")], [["eviction (no turn for 21 s)"], 21_000]);
+  assert.deepEqual(turns.names, ["eviction", "lease"]);
+});
+
+test("a loop that has not begun is missed after five minutes, whatever its limit", () => {
+  const { now, turns } = begin();
+  turns.expect("lease", 10_000);
+  turns.expect("node status", 400_000);
+  now.ms = 300_000;
+  assert.deepEqual([turns.late(), turns.lastMs("lease"), turns.lastMs("nobody")], [[], undefined, undefined]);
+  now.ms = 301_000;
+  assert.deepEqual(turns.late(), ["lease (not begun for 301 s)", "node status (not begun for 301 s)"]);
+});
+
+test("a loop that waits for others is not late, however long; afterwards it has its time again", async () => {
+  const { now, turns } = begin();
+  const lease = turns.expect("lease", 10_000);
+  const outside = Promise.withResolvers<string>();
+  const waiting = lease.waits(outside.promise);
+  now.ms = 1e9;
+  assert.deepEqual([turns.late(), turns.lastMs("lease")], [[], 0]);
+  outside.resolve("there");
+  assert.equal(await waiting, "there");
+  assert.equal(turns.lastMs("lease"), 1e9);
+  now.ms += 11_000;
+  assert.deepEqual(turns.late(), ["lease (no turn for 11 s)"]);
+  await assert.rejects(lease.waits(Promise.reject(new Error("ended"))), { message: "ended" });
+  assert.deepEqual(turns.late(), []);
 });

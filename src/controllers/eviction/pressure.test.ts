@@ -52,6 +52,7 @@ function world(statements: Readonly<Record<string, string>>, enforcesPods = true
       images,
       clock,
       pressure,
+      watch: { turned: () => {} },
       log: { info: () => {}, error: (_m, error) => void troubles.push(String(error)) },
       options: {
         rootFolder: "/root",

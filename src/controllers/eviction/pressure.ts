@@ -4,6 +4,7 @@
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
 import {
   NO_PRESSURE,
@@ -43,8 +44,7 @@ export interface PressureParts {
   readonly log: Log;
   readonly pressure: LatestCell<Pressure>;
   readonly options: PressureOptions;
-  /** Told at each turn, for those who watch over the loops. */
-  readonly turned?: () => void;
+  readonly watch: Pick<Watch, "turned">;
 }
 
 export async function runPressure(parts: PressureParts, shutdown: AbortSignal): Promise<void> {
@@ -52,7 +52,7 @@ export async function runPressure(parts: PressureParts, shutdown: AbortSignal): 
   const imageFolder = new ImageFolder(parts);
   let state: PressureState = { pressure: NO_PRESSURE, lastSeenMs: {} };
   while (!shutdown.aborted) {
-    parts.turned?.();
+    parts.watch.turned();
     const observations = await measure(parts, imageFolder, shutdown);
     if (shutdown.aborted) return;
     const met = thresholdsMet(options.thresholds, observations);

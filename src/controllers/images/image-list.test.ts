@@ -25,7 +25,8 @@ test("[3.10] the list is read every 30 s, and the cell changes only when it does
     return answer;
   };
   const log = { info: () => {}, error: () => {} };
-  const running = runImageList({ images: { listImages }, clock, log, nodeImages }, stop.signal);
+  const watch = { turned: () => {} };
+  const running = runImageList({ images: { listImages }, clock, log, nodeImages, watch }, stop.signal);
   await clock.advance(0);
   assert.deepEqual([calls, nodeImages.value], [1, undefined]);
   await clock.advance(1000);

@@ -2,6 +2,7 @@
 import { jsonEqual } from "../../base/json-equal.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import type { Image } from "../../domain/runtime/image.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Images } from "../../ports/images.ts";
@@ -15,15 +16,17 @@ export interface ImageListParts {
   readonly images: Pick<Images, "listImages">;
   readonly clock: Clock;
   readonly log: Log;
+  readonly watch: Pick<Watch, "turned">;
   /** Undefined until the first listing. */
   readonly nodeImages: LatestCell<readonly Image[] | undefined>;
 }
 
 export async function runImageList(
-  { images, clock, log, nodeImages }: ImageListParts,
+  { images, clock, log, nodeImages, watch }: ImageListParts,
   shutdown: AbortSignal,
 ): Promise<void> {
   while (!shutdown.aborted) {
+    watch.turned();
     try {
       const listed = await images.listImages({}, shutdown);
       if (!jsonEqual(listed, nodeImages.value)) nodeImages.set(listed);

@@ -6,6 +6,7 @@ import type { Lease } from "../../api/gen/coordination-v1.ts";
 import { leases } from "../../api/resources.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import { LEASE_NAMESPACE, type LeaseOptions, newLease, renewEveryMs, renewedLease } from "../../domain/node/lease.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../ports/api-error.ts";
@@ -29,8 +30,7 @@ export interface LeaseParts {
   readonly options: LeaseOptions;
   /** From the second failure in a row: the connection may be the trouble. */
   readonly onRepeatedFailure: () => void;
-  /** Told at each turn, for those who watch over the loops. */
-  readonly turned?: () => void;
+  readonly watch: Watch;
 }
 
 export async function runLease(parts: LeaseParts, shutdown: AbortSignal): Promise<void> {
@@ -59,7 +59,7 @@ class LeaseLoop {
   async renew(shutdown: AbortSignal): Promise<void> {
     const { clock, log, onRepeatedFailure } = this.#parts;
     for (let failures = 0; ; ) {
-      this.#parts.turned?.();
+      this.#parts.watch.turned();
       try {
         await this.#renewOnce(shutdown);
         return;
@@ -99,8 +99,8 @@ class LeaseLoop {
 
   /** A lease without an owner would outlive its node: the first one waits until the Node is known. */
   async #uid(signal: AbortSignal): Promise<string> {
-    const { ownNode } = this.#parts;
-    for (let seen = ownNode.version; ; seen = await ownNode.changed(seen, signal)) {
+    const { ownNode, watch } = this.#parts;
+    for (let seen = ownNode.version; ; seen = await watch.waits(ownNode.changed(seen, signal))) {
       const { value } = ownNode;
       if (value.kind === "present") this.#nodeUid = value.node.metadata?.uid ?? this.#nodeUid;
       if (this.#nodeUid !== undefined) return this.#nodeUid;

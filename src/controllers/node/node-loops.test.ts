@@ -6,6 +6,7 @@ import { NodeApi, refused } from "../../../test/support/node-api.ts";
 import { machineFacts, nodeOptions, nodeSnapshot, runtimeAnswered } from "../../../test/support/node-world.ts";
 import type { Node } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { Turns } from "../../concurrency/turns.ts";
 import { isReady, type Pressure } from "../../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds, type NodeOptions, updatedNode } from "../../domain/node/node-status.ts";
 import type { NodeSync, OwnNode, Registration } from "../../domain/node/own-node.ts";
@@ -84,6 +85,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
       resetExtendedResources: false,
     },
     cadence: { updateEveryMs: 10_000, reportEveryMs: 300_000 },
+    watch: new Turns(clock).expect("any", 0),
     onRepeatedFailure: () => void repeated.push(clock.monotonicMs()),
   };
   const snapshots = new SnapshotReader(parts);

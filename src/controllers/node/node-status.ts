@@ -6,6 +6,7 @@ import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import { isReady } from "../../domain/node/conditions.ts";
 import { nodePatch } from "../../domain/node/node-patch.ts";
 import {
@@ -61,8 +62,7 @@ export interface NodeStatusParts {
   readonly options: NodeOptions;
   readonly cadence: NodeStatusOptions;
   readonly onRepeatedFailure: () => void;
-  /** Told at each turn, for those who watch over the loops. */
-  readonly turned?: () => void;
+  readonly watch: Watch;
 }
 
 export async function runNodeStatus(parts: NodeStatusParts, shutdown: AbortSignal): Promise<void> {
@@ -90,10 +90,9 @@ class NodeStatusLoop {
   async run(shutdown: AbortSignal): Promise<never> {
     this.#tell([{ type: "Normal", reason: "Starting", message: "Starting kubelet." }]);
     if (this.#parts.cgroups.version === 1) this.#tell([{ type: "Warning", reason: "CgroupV1", message: CGROUP_V1 }]);
-    await this.#registered(shutdown);
+    await this.#parts.watch.waits(this.#registered(shutdown));
     await this.#settled(shutdown);
     for (;;) {
-      this.#parts.turned?.();
       const worked = await this.#sync(shutdown);
       await this.#pause(worked, shutdown);
     }
@@ -166,8 +165,9 @@ class NodeStatusLoop {
 
   /** Whether the API server now says what is. */
   async #sync(shutdown: AbortSignal): Promise<boolean> {
-    const { log, onRepeatedFailure, options } = this.#parts;
+    const { log, onRepeatedFailure, options, watch } = this.#parts;
     for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
+      watch.turned();
       const known = this.#known.current();
       if (known === undefined) {
         log.error("Unable to update node status", new Error(`node ${JSON.stringify(options.name)} not found`));

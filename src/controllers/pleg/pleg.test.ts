@@ -53,7 +53,8 @@ function world(listed: readonly SandboxStatus[] = [], { eventless = false } = {}
   const podRuntimeStatus = new LatestTable<string, PodRuntimeView>();
   const observer = new Observer({ runtime, podRuntimeStatus, listedSandboxes, shutdown: end.signal });
   const random = { fraction: () => 0, uuid: () => "" };
-  const pleg = new Pleg({ runtime, observer, listedSandboxes, clock, random, log: keptLog() });
+  const watch = { turned: () => {} };
+  const pleg = new Pleg({ runtime, observer, listedSandboxes, clock, random, log: keptLog(), watch });
   const running = pleg.run(end.signal);
   return {
     clock,

@@ -11,6 +11,7 @@ import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import type { PlegMetrics } from "../../domain/metrics/runtime-metrics.ts";
 import { listingByPod } from "../../domain/pod/runtime-listing.ts";
 import type { ContainerEvent } from "../../domain/runtime/container.ts";
@@ -30,6 +31,7 @@ export interface PlegOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly watch: Pick<Watch, "turned">;
   readonly plegMetrics?: PlegMetrics;
   readonly queue?: TurnObserver<string>;
 }
@@ -75,6 +77,7 @@ export class Pleg {
         const stream: "none" | Promise<"broken" | "unimplemented"> = eventless
           ? "none"
           : this.#follow(looks, hints, round.signal);
+        this.#options.watch.turned();
         await this.#relist(looks, round.signal);
         retryMs = RETRY_MS_MIN;
         if (stream === "none") await sleep(this.#options.clock, RELIST_WITHOUT_EVENTS_MS, round.signal);
@@ -137,6 +140,7 @@ export class Pleg {
       if (end.how === undefined) await sleep(clock, waitMs, nap.signal).catch(() => undefined);
       signal.throwIfAborted();
       if (end.how !== undefined) return end.how;
+      this.#options.watch.turned();
       await this.#relist(looks, signal);
     }
   }

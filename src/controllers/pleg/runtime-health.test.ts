@@ -29,6 +29,7 @@ function world() {
       log: keptLog(),
       runtimeHealth,
       lastListedMs: () => seen.lastListedMs,
+      watch: { turned: () => {} },
     },
     end.signal,
   );

@@ -4,6 +4,7 @@
  */
 import { AwakeTime } from "../../concurrency/awake-time.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import { RUNTIME_DOWN_AFTER_MS, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { RuntimeVersion } from "../../domain/runtime/runtime-info.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -17,8 +18,7 @@ export interface RuntimeHealthOptions {
   readonly runtimeHealth: LatestCell<RuntimeHealth>;
   /** When the runtime's pods were last listed, on the monotonic clock. */
   readonly lastListedMs: () => number | undefined;
-  /** Told at each turn, for those who watch over the loops. */
-  readonly turned?: () => void;
+  readonly watch: Pick<Watch, "turned">;
 }
 
 const EVERY_MS = 5_000;
@@ -31,7 +31,7 @@ export async function watchRuntimeHealth(options: RuntimeHealthOptions, shutdown
   const time = new AwakeTime(clock);
   const watch = new HealthWatch(options, time);
   while (!shutdown.aborted) {
-    options.turned?.();
+    options.watch.turned();
     const stopJudging = time.every(EVERY_MS, () => watch.judge());
     try {
       await watch.ask(shutdown);

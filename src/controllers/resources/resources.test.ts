@@ -5,6 +5,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
+import { Turns } from "../../concurrency/turns.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { parseResourceList } from "../../domain/resources/resource-list.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
@@ -77,6 +78,7 @@ function world(
     clock,
     log: { info: () => {}, error: (message) => errors.push(message) },
     settings,
+    watch: new Turns(clock).expect("any", 0),
   });
   const stop = new AbortController();
   const running = controller.run(stop.signal);

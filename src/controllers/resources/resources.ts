@@ -12,6 +12,7 @@ import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { cgroupNameOf } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
@@ -44,6 +45,7 @@ export interface ResourcesOptions {
   readonly events: EventSink;
   readonly clock: Clock;
   readonly log: Log;
+  readonly watch: Watch;
   readonly settings: NodeGroupSettings;
 }
 
@@ -60,13 +62,14 @@ export class ResourcesController {
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, clock } = this.#options;
+    const { admittedPods, clock, watch } = this.#options;
     const wake = new Alarm();
     const unwatch = admittedPods.watch(() => wake.ring());
     try {
-      const cgroups = await this.#cgroupsKnown(shutdown);
+      const cgroups = await watch.waits(this.#cgroupsKnown(shutdown));
       let dueMs = clock.monotonicMs();
       for (;;) {
+        watch.turned();
         wake.reset();
         if (clock.monotonicMs() >= dueMs) {
           await this.#holdAll(cgroups);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { sleep } from "../../concurrency/sleep.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
-import { feedWatchdog, tellService, type VitalSign } from "./service.ts";
+import { feedWatchdog, tellService, tellUntilSaid, type VitalSign } from "./service.ts";
 
 function begin(tell: (count: number, signal: AbortSignal) => Promise<void> = () => Promise.resolve()) {
   const clock = new ManualClock();
@@ -64,24 +65,73 @@ test("[1.18] while a check fails, or throws, the watchdog is not fed, and the lo
   await feeding;
 });
 
-test("[1.18] what could not be said is said once more after a second, and then given up until the next time", async () => {
+test("[1.18] what could not be said is said again after a second, until it is; the times after it stay", async () => {
   const { clock, said, errors, stop, parts } = begin((count) =>
-    count === 2 ? Promise.resolve() : Promise.reject(new Error("no socket")),
+    count === 1 || count > 4 ? Promise.resolve() : Promise.reject(new Error("no socket")),
   );
   const feeding = feedWatchdog(10_000, [well], parts, stop.signal);
-  await clock.advance(1_050);
-  assert.deepEqual([said, errors], [["0 alive", "1050 alive"], []]);
-  await clock.advance(12_000);
-  assert.deepEqual(said.slice(2), ["11050 alive", "12100 alive"]);
-  assert.deepEqual(errors, ["The service manager could not be told: Error: no socket"]);
+  await clock.advance(30_000);
+  assert.deepEqual(said, [
+    "0 alive",
+    "10000 alive",
+    "11050 alive",
+    "12100 alive",
+    "13150 alive",
+    "20000 alive",
+    "30000 alive",
+  ]);
+  assert.deepEqual(errors, Array(3).fill("The service manager could not be told: Error: no socket"));
   stop.abort(new Error("enough"));
   await feeding;
 });
 
-test("a service manager that does not listen holds nobody up", async () => {
-  const { clock, said, errors, stop, parts } = begin((_, signal) => unlessAborted(new Promise<void>(() => {}), signal));
-  const telling = tellService("ready", parts, stop.signal);
-  await clock.advance(20_000);
+test("[1.18] a service manager that does not listen for a while is fed before its time is over", async () => {
+  const heardMs: number[] = [];
+  const { clock, stop, parts } = begin(async (_, signal) => {
+    const isDeaf = clock.monotonicMs() > 1_000 && clock.monotonicMs() < 45_000;
+    if (isDeaf) await unlessAborted(new Promise<void>(() => {}), signal);
+    heardMs.push(clock.monotonicMs());
+  });
+  const feeding = feedWatchdog(30_000, [well], parts, stop.signal);
+  await clock.advance(120_000);
+  assert.deepEqual(heardMs, [0, 48_150, 60_000, 90_000, 120_000]);
+  stop.abort(new Error("enough"));
+  await feeding;
+});
+
+test("[1.18] a feed that takes its time does not put off the next", async () => {
+  const { clock, said, stop, parts } = begin(() => sleep(clock, 4_000, stop.signal));
+  const feeding = feedWatchdog(10_000, [well], parts, stop.signal);
+  await clock.advance(25_000);
+  assert.deepEqual(said, ["0 alive", "10000 alive", "20000 alive"]);
+  stop.abort(new Error("enough"));
+  await feeding;
+});
+
+test("[1.18] ready is said until it is heard, less and less often, or until the agent ends", async () => {
+  const { clock, said, errors, stop, parts } = begin((count) =>
+    count < 8 ? Promise.reject(new Error("no socket")) : Promise.resolve(),
+  );
+  const telling = tellUntilSaid("ready", parts, stop.signal);
+  await clock.advance(60_000);
   await telling;
-  assert.deepEqual([said.length, errors.length], [2, 1]);
+  const triedMs = said.map((text) => Number(text.split(" ")[0]));
+  assert.deepEqual(triedMs, [0, 1_050, 3_150, 7_350, 15_750, 24_150, 32_550, 40_950]);
+  assert.equal(errors.length, 7);
+
+  const other = begin((_, signal) => unlessAborted(new Promise<void>(() => {}), signal));
+  const waiting = tellUntilSaid("ready", other.parts, other.stop.signal);
+  await other.clock.advance(100_000);
+  assert.ok(other.said.length > 8);
+  other.stop.abort(new Error("enough"));
+  await waiting;
+  assert.equal(other.clock.timersPending, 0);
+});
+
+test("a service manager that does not listen holds up no end", async () => {
+  const { clock, said, errors, parts } = begin((_, signal) => unlessAborted(new Promise<void>(() => {}), signal));
+  const telling = tellService("stopping", parts, new AbortController().signal);
+  await clock.advance(5_000);
+  assert.equal(await telling, false);
+  assert.deepEqual([said.length, errors.length], [1, 1]);
 });

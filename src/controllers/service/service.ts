@@ -24,41 +24,51 @@ export interface VitalSign {
 }
 
 const TELL_MS_MAX = 5_000;
-const TRIES = 2;
-const AGAIN_MS = 1_000;
+const AGAIN_MS_MIN = 1_000;
+const AGAIN_MS_MAX = 8_000;
 const AGAIN_JITTER = 0.1;
 
-/** Ends when it has been said, or given up. */
-export async function tellService(news: ServiceNews, parts: ServiceParts, shutdown: AbortSignal): Promise<void> {
-  const { manager, clock, random, log } = parts;
-  for (let tried = 1; ; tried += 1) {
-    try {
-      await withDeadline(clock, TELL_MS_MAX, shutdown, (signal) => manager.tell(news, signal));
-      log.info(5, "The service manager was told", { news });
-      return;
-    } catch (error) {
-      if (shutdown.aborted) return;
-      if (tried === TRIES) return log.error("The service manager could not be told", error, { news });
-      log.info(5, "The service manager could not be told, trying again", { news, err: errorText(error) });
-    }
-    await sleep(clock, AGAIN_MS * (1 + AGAIN_JITTER * random.fraction()), shutdown).catch(() => undefined);
+/** Whether it has been said. */
+export async function tellService(news: ServiceNews, parts: ServiceParts, signal: AbortSignal): Promise<boolean> {
+  const { manager, clock, log } = parts;
+  try {
+    await withDeadline(clock, TELL_MS_MAX, signal, (limited) => manager.tell(news, limited));
+    log.info(5, "The service manager was told", { news });
+    return true;
+  } catch (error) {
+    if (!signal.aborted) log.error("The service manager could not be told", error, { news });
+    return false;
   }
 }
 
-/** Until the signal. */
+/** Ends when it has been said, or with the signal: for what must not be left unsaid. */
+export async function tellUntilSaid(news: ServiceNews, parts: ServiceParts, shutdown: AbortSignal): Promise<void> {
+  const { clock, random } = parts;
+  for (let pauseMs = AGAIN_MS_MIN; !shutdown.aborted; pauseMs = Math.min(2 * pauseMs, AGAIN_MS_MAX)) {
+    if (await tellService(news, parts, shutdown)) return;
+    await sleep(clock, pauseMs * (1 + AGAIN_JITTER * random.fraction()), shutdown).catch(() => undefined);
+  }
+}
+
+/** Until the signal. A time that was missed puts off none of those after it, and what could not be said is said again soon: there is half of the limit for it. */
 export async function feedWatchdog(
   everyMs: number,
   signs: readonly VitalSign[],
   parts: ServiceParts,
   shutdown: AbortSignal,
 ): Promise<void> {
-  const { clock, log } = parts;
+  const { clock, random, log } = parts;
+  const againMs = Math.min(AGAIN_MS_MIN, everyMs / 4);
   log.info(0, "Starting systemd watchdog with interval", { interval: `${everyMs}ms` });
-  while (!shutdown.aborted) {
+  for (let dueMs = clock.monotonicMs(); !shutdown.aborted; ) {
     const fault = firstFault(signs);
-    if (fault === undefined) await tellService("alive", parts, shutdown);
-    else log.error("Do not notify watchdog this iteration as the kubelet is reportedly not healthy", new Error(fault));
-    await sleep(clock, everyMs, shutdown).catch(() => undefined);
+    if (fault !== undefined)
+      log.error("Do not notify watchdog this iteration as the kubelet is reportedly not healthy", new Error(fault));
+    const isDone = fault !== undefined || (await tellService("alive", parts, shutdown));
+    const nowMs = clock.monotonicMs();
+    if (isDone) dueMs = Math.max(dueMs + everyMs, nowMs);
+    const pauseMs = isDone ? dueMs - nowMs : againMs * (1 + AGAIN_JITTER * random.fraction());
+    await sleep(clock, pauseMs, shutdown).catch(() => undefined);
   }
 }
 

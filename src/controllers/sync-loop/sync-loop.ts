@@ -9,6 +9,7 @@ import { changedWithin } from "../../concurrency/changed-within.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import { type Beside, type Judgement, judge } from "../../domain/admission/admission.ts";
 import { undeclaredByChange } from "../../domain/admission/declared-features.ts";
 import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
@@ -58,8 +59,7 @@ export interface SyncLoopOptions {
   readonly awaited: readonly Latest<unknown>[];
   readonly declaredFeatures: readonly string[] | undefined;
   readonly resize: ResizeSettings;
-  /** Told at each turn, for the health check. */
-  readonly turned: () => void;
+  readonly watch: Pick<Watch, "turned">;
   readonly podMetrics?: Pick<PodMetrics, "rejected" | "preempted">;
   readonly resizeMetrics?: ResizeMetrics;
 }
@@ -111,7 +111,7 @@ export class SyncLoop {
     while (!shutdown.aborted) {
       const cells = [desiredPods, listedSandboxes, this.#ends, ...awaited];
       const seen = cells.map((cell) => ({ cell, seen: cell.version }));
-      this.#options.turned();
+      this.#options.watch.turned();
       let againMs: number;
       try {
         againMs = await this.#turn(desiredPods.value, shutdown);

@@ -86,20 +86,20 @@ test("[1.17] who holds it hears of another that wants it, or of the file that is
   const fast = { ...hostClock, after: (ms: number, fire: () => void) => hostClock.after(ms / 20, fire) };
   const lock = await takeHandoverLock(file, never);
   const quiet = new AbortController();
-  const nobody = lockWanted(file, fast, quiet.signal);
+  const nobody = lockWanted(file, lock, fast, quiet.signal);
   await new Promise((resolve) => setTimeout(resolve, 300));
   quiet.abort(new Error("nobody came"));
   await assert.rejects(nobody, { message: "nobody came" });
 
   const other = await contender(file);
-  assert.equal(await lockWanted(file, fast, never), "wanted");
+  assert.equal(await lockWanted(file, lock, fast, never), "wanted");
   lock.release();
   await other.held;
   other.stdin?.end();
   await once(other, "exit");
 
   const again = await takeHandoverLock(file, never);
-  const gone = lockWanted(file, fast, never);
+  const gone = lockWanted(file, again, fast, never);
   await new Promise((resolve) => setTimeout(resolve, 100));
   await rm(file);
   assert.equal(await gone, "gone");
@@ -107,9 +107,34 @@ test("[1.17] who holds it hears of another that wants it, or of the file that is
 });
 
 test("only one who waits for this file by flock counts", () => {
-  const line = (text: string) => isWaitedFor(`${text}\n`, 1234);
-  assert.equal(line("1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF"), true);
-  assert.equal(line("1: FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF"), false);
-  assert.equal(line("1: -> FLOCK  ADVISORY  WRITE 709 08:01:12345 0 EOF"), false);
-  assert.equal(line("1: -> POSIX  ADVISORY  WRITE 709 08:01:1234 0 EOF"), false);
+  const held = "1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF";
+  const beside = (text: string) => isWaitedFor(`${held}\n${text}\n`, 708);
+  assert.equal(beside("1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF"), true);
+  assert.equal(beside("2: FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF"), false);
+  assert.equal(beside("2: -> FLOCK  ADVISORY  WRITE 709 08:01:12345 0 EOF"), false);
+  assert.equal(beside("2: -> FLOCK  ADVISORY  WRITE 709 00:2f:1234 0 EOF"), false, "the same number on another device");
+  assert.equal(beside("2: -> POSIX  ADVISORY  WRITE 709 08:01:1234 0 EOF"), false);
+  assert.equal(isWaitedFor(`${held}\n1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF\n`, 707), false);
+});
+
+test("a lock whose holder is killed is lost, and one that is released is not", async () => {
+  for (const [index, take] of [
+    (file: string) => takeProcessLock(file, hostClock, never),
+    (file: string) => takeHandoverLock(file, never),
+  ].entries()) {
+    const file = join(folder, `lost-${index}`);
+    const lock = await take(file);
+    process.kill(lock.pid ?? assert.fail("nobody holds it"), "SIGKILL");
+    assert.equal((await lock.lost).message, `the lock ${file} is lost: who held it ended with SIGKILL`);
+    lock.release();
+  }
+  const lock = await takeProcessLock(join(folder, "kept"), hostClock, never);
+  let isLost = false;
+  void lock.lost.then(() => {
+    isLost = true;
+  });
+  lock.release();
+  (await takeProcessLock(join(folder, "kept"), hostClock, never)).release();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.equal(isLost, false);
 });

@@ -2,8 +2,9 @@
  * One process per folder: two agents on one root would undo each other's work. The lock is the kernel's (flock), held by a small child
  * that lives exactly as long as we do: it reads from a pipe of ours and ends when that closes, however we die. Node has no flock itself.
  */
-import { spawn } from "node:child_process";
+import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { open, readFile, stat } from "node:fs/promises";
+import type { Readable, Writable } from "node:stream";
 import { sleep } from "../../concurrency/sleep.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -11,6 +12,10 @@ import { errnoOf } from "./errno.ts";
 
 export interface ProcessLock {
   release(): void;
+  /** Whom the kernel has as its holder. */
+  readonly pid: number | undefined;
+  /** Resolves when it is no longer ours though nobody released it: another agent may begin now. */
+  readonly lost: Promise<Error>;
 }
 
 /** A killed predecessor's child needs a moment to notice. */
@@ -48,7 +53,12 @@ const LOOK_EVERY_MS = 1_000;
  * Resolves when another process waits for the lock that this one holds, or the file is gone. Node cannot be told of a file that is opened, so the
  * kernel's table of locks is looked at, once a second.
  */
-export async function lockWanted(file: string, clock: Clock, signal: AbortSignal): Promise<"wanted" | "gone"> {
+export async function lockWanted(
+  file: string,
+  { pid }: Pick<ProcessLock, "pid">,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<"wanted" | "gone"> {
   const { ino } = await stat(file);
   for (;;) {
     await sleep(clock, LOOK_EVERY_MS, signal);
@@ -57,16 +67,19 @@ export async function lockWanted(file: string, clock: Clock, signal: AbortSignal
       throw error;
     });
     if (now?.ino !== ino) return "gone";
-    if (isWaitedFor(await readFile("/proc/locks", "utf8"), ino)) return "wanted";
+    if (isWaitedFor(await readFile("/proc/locks", "utf8"), pid)) return "wanted";
   }
 }
 
-/** A line of `/proc/locks` for one who waits: `1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF`. */
-export const isWaitedFor = (locks: string, inode: number): boolean =>
-  locks.split("\n").some((line) => {
-    const [, arrow, kind, , , , place = ""] = line.split(/\s+/);
-    return arrow === "->" && kind === "FLOCK" && place.split(":")[2] === String(inode);
-  });
+/**
+ * Whether someone waits for the file on which this process holds a lock. Lines of `/proc/locks`, for its holder and for one who waits:
+ * `1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF` and `1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF`. A number of an inode says nothing without its device.
+ */
+export function isWaitedFor(locks: string, holder: number | undefined): boolean {
+  const lines = locks.split("\n").map((line) => line.trim().split(/\s+/).slice(1));
+  const held = lines.find(([kind, , , pid]) => kind === "FLOCK" && pid === String(holder));
+  return lines.some(([arrow, kind, , , , place]) => arrow === "->" && kind === "FLOCK" && place === held?.[4]);
+}
 
 /** Undefined: another holds it, and it was not to be waited for. */
 function holdLock(file: string, options: readonly string[], signal?: AbortSignal): Promise<ProcessLock | undefined> {
@@ -85,7 +98,22 @@ function holdLock(file: string, options: readonly string[], signal?: AbortSignal
       // It must not keep us alive; we keep it.
       child.unref();
       child.stdout.destroy();
-      resolve({ release: () => child.stdin.end() });
+      resolve(heldBy(child, file));
     });
   });
+}
+
+function heldBy(child: ChildProcessByStdio<Writable, Readable, null>, file: string): ProcessLock {
+  const { promise: lost, resolve: lose } = Promise.withResolvers<Error>();
+  let isReleased = false;
+  child.once("exit", (code, cause) => {
+    if (!isReleased) lose(new Error(`the lock ${file} is lost: who held it ended with ${cause ?? code}`));
+  });
+  // Written to only to end it; that it has gone is told by its exit.
+  child.stdin.on("error", () => {});
+  const release = () => {
+    isReleased = true;
+    child.stdin.end();
+  };
+  return { release, pid: child.pid, lost };
 }

@@ -1,0 +1,60 @@
+/**
+ * The loops that carry the node, and for how long each may be silent while it is well: its pace, the longest of its turns, and slack for a machine that is
+ * busy. They are expected from the composition on, so that one that is never begun is missed as well. What only answers events, works pod by pod or tidies up
+ * may take as long as it takes, and is not here.
+ */
+import type { Turns, Watch } from "../concurrency/turns.ts";
+import { renewEveryMs } from "../domain/node/lease.ts";
+import { nextLookMs } from "../domain/node/report-decision.ts";
+import { silenceMsMax } from "../server/healthz.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+
+/** The name by which the health check asks for it. */
+export const SYNC_LOOP = "sync loop";
+
+/** No loop of this agent whose pace nobody sets pauses for longer. */
+const OWN_PACE_MS = 60_000;
+const SLACK_MS = 300_000;
+
+export interface HeartbeatWatches {
+  readonly nodeStatus: Watch;
+  readonly lease: Watch;
+}
+
+export interface LoopWatches {
+  readonly syncLoop: Watch;
+  readonly runtimeHealth: Watch;
+  readonly runtimeList: Watch;
+  readonly imageList: Watch;
+  readonly pressure: Watch;
+  readonly nodeGroups: Watch;
+  /** Of a node with an API server. */
+  readonly heartbeats: HeartbeatWatches | undefined;
+}
+
+export function watchLoops(turns: Turns, options: CompiledOptions, hasApi: boolean): LoopWatches {
+  const { requestLimitMs } = options.runtime;
+  const within = (loop: string, paceMs: number, turnMs: number) => turns.expect(loop, paceMs + turnMs + SLACK_MS);
+  return {
+    syncLoop: turns.expect(SYNC_LOOP, silenceMsMax(options.pods.syncEveryMs)),
+    // Two calls, one after the other: a list may be asked for in two ways.
+    runtimeHealth: within("runtime health", OWN_PACE_MS, 2 * requestLimitMs),
+    runtimeList: within("runtime list", OWN_PACE_MS, 2 * requestLimitMs),
+    imageList: within("image list", OWN_PACE_MS, 2 * requestLimitMs),
+    pressure: within("eviction", OWN_PACE_MS, requestLimitMs),
+    nodeGroups: within("node cgroups", OWN_PACE_MS, 0),
+    heartbeats: hasApi ? heartbeatWatches(within, options) : undefined,
+  };
+}
+
+function heartbeatWatches(
+  within: (loop: string, paceMs: number, turnMs: number) => Watch,
+  { api, node: { name: nodeName, leaseDurationSeconds, statusEveryMs } }: CompiledOptions,
+): HeartbeatWatches {
+  const limitMs = api.kind === "cluster" ? api.heartbeatLimitMs : 0;
+  return {
+    nodeStatus: within("node status", nextLookMs(statusEveryMs, 1), limitMs),
+    // Where it is not known it is read before it is written.
+    lease: within("lease", renewEveryMs({ nodeName, leaseDurationSeconds }, 1), 2 * limitMs),
+  };
+}
