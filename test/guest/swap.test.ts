@@ -65,7 +65,7 @@ describe("a guest that swaps", () => {
       await using guest = await resumeGuest();
       await guest.put(payloads);
       await guest.must(SWAP_ON);
-      return run(guest, agent);
+      return await run(guest, agent);
     };
     return [await inGuest("deckhand"), await inGuest("go")];
   }
