@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { diagnose } from "./diagnose.ts";
 import type { AgentProcess, DiskSeen, HostFacts, KernelSetting, PairSeen } from "./facts.ts";
-import { FINDING_NAMES, type FindingName, type Looked } from "./finding.ts";
+import { FINDING_NAMES, FINDINGS, type FindingName, type Looked } from "./finding.ts";
 import { diagnosisJson, diagnosisText, exitCodeOf } from "./show.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
@@ -518,6 +518,23 @@ describe("doctor", () => {
       [],
     );
   });
+});
+
+describe("what doctor advises", () => {
+  test("leaves a node with an agent when another kubelet is in the place", () => {
+    const { advice } = FINDINGS["another-kubelet"];
+    assert.match(advice, /^install Deckhand's package over it/);
+    assert.doesNotMatch(advice, /disable/, "the package starts no unit that is disabled");
+  });
+
+  for (const name of ["client-certificate-expired", "client-certificate-soon", "api-unauthorized"] as const) {
+    test(`gets a node a new client certificate: ${name}`, () => {
+      const { advice } = FINDINGS[name];
+      assert.match(advice, /kubeadm kubeconfig user --org system:nodes --client-name system:node:/);
+      assert.match(advice, /join anew/);
+      assert.doesNotMatch(advice, /certs renew/, "which renews those of the control plane alone");
+    });
+  }
 });
 
 /** What is not wrong, though it might seem so. */

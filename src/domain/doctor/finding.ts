@@ -17,7 +17,9 @@ const stops = (means: string, advice: string): FindingKind => ({ severity: "stop
 const hurts = (means: string, advice: string): FindingKind => ({ severity: "hurts", means, advice });
 const note = (means: string, advice: string): FindingKind => ({ severity: "note", means, advice });
 
-const RENEW = "issue a new certificate (with kubeadm: `kubeadm certs renew`, or join the node anew)";
+/** `kubeadm certs renew` does not know of a node's own certificate. */
+const NEW_IDENTITY =
+  "take as its kubeconfig what `kubeadm kubeconfig user --org system:nodes --client-name system:node:<name>` prints on a control plane, or remove it and join anew with a fresh token (`kubeadm token create --print-join-command`)";
 const KERNEL = "`sysctl -w` it, and write it to a file below /etc/sysctl.d so that it survives a reboot";
 const ROOM = "make room, or move the folder to a larger disk";
 
@@ -189,7 +191,7 @@ export const FINDINGS = {
   "second-agent": stops("More than one Deckhand runs on this host.", "end all but one: they undo each other's work"),
   "another-kubelet": stops(
     "Another kubelet runs on this host.",
-    "`systemctl disable --now kubelet` before Deckhand takes its place; the pods go on",
+    "install Deckhand's package over it: the service goes on with Deckhand in its place; without the package, end that kubelet first (`systemctl stop kubelet`); the pods go on either way",
   ),
 
   // Certificates and the clock.
@@ -205,11 +207,11 @@ export const FINDINGS = {
     "There is no valid client certificate; the agent will ask for one with the bootstrap kubeconfig.",
     "nothing, if the token in it is still valid",
   ),
-  "client-certificate-expired": stops("The node's client certificate is over.", RENEW),
+  "client-certificate-expired": stops("The node's client certificate is over.", NEW_IDENTITY),
   "client-certificate-not-yet": stops("The node's client certificate is not valid yet.", "set the clock, or wait"),
   "client-certificate-soon": hurts(
     "The node's client certificate ends soon, and was not renewed.",
-    `${RENEW}; look why rotation does not get through`,
+    `look why rotation does not get through (\`kubectl get csr\`), or ${NEW_IDENTITY}`,
   ),
   "client-key-not-ours": stops(
     "The client key does not belong to the client certificate.",
@@ -252,7 +254,7 @@ export const FINDINGS = {
   ),
   "api-unauthorized": stops(
     "The API server does not know these credentials.",
-    `${RENEW}; the kubeconfig may be of another cluster`,
+    `the kubeconfig may be of another cluster; ${NEW_IDENTITY}`,
   ),
   "api-forbidden": stops(
     "The API server does not let this node read its own Node.",
