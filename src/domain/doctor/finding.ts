@@ -73,9 +73,9 @@ export const FINDINGS = {
     'take "cri" out of disabled_plugins in /etc/containerd/config.toml and restart containerd; update a runtime that is too old',
   ),
   "runtime-not-ready": stops("The runtime says itself that it is not ready.", "look into the runtime's own log"),
-  "runtime-old": hurts(
-    "This release of the runtime is older than what Kubernetes 1.36 supports.",
-    "update it: containerd 2.0 or later, CRI-O 1.34 or later",
+  "runtime-old": note(
+    "The runtime cannot be asked for its cgroup driver (RuntimeConfig), so the configuration's is taken; Kubernetes 1.37 does not do that any more.",
+    "update it before 1.37, to one that can be asked (containerd 2.0 can)",
   ),
   "image-service-unreachable": stops(
     "The image service, set apart from the runtime, does not answer.",
@@ -94,7 +94,7 @@ export const FINDINGS = {
     "install it (package kubernetes-cni or containernetworking-plugins, or the network add-on)",
   ),
   "network-not-ready": hurts(
-    "The runtime says that its network is not ready, though its configuration is there.",
+    "The runtime says that its network is not ready, and nothing is seen to be wrong with its configuration.",
     "look into the runtime's log; containerd may need a restart after a change",
   ),
 
@@ -163,7 +163,7 @@ export const FINDINGS = {
     "`modprobe br_netfilter` (and name it in /etc/modules-load.d), net.bridge.bridge-nf-call-iptables=1",
   ),
   "overlay-missing": hurts(
-    "The kernel has no overlay file system loaded, which runtimes put images together with.",
+    "The kernel has no overlay file system loaded, which the runtime puts images together with.",
     "`modprobe overlay`, and name it in /etc/modules-load.d",
   ),
   "inotify-low": hurts(
@@ -237,7 +237,7 @@ export const FINDINGS = {
     "The file of authorities that callers are checked by cannot be used.",
     "correct authentication.x509.clientCAFile",
   ),
-  "client-ca-expired": hurts("An authority that callers are checked by is over.", "renew the cluster's CA"),
+  "client-ca-expired": hurts("Every authority that callers are checked by is over.", "renew the cluster's CA"),
   "clock-unset": stops(
     "The clock stands in the past: no certificate is valid.",
     "set it, and run a time service (chrony, systemd-timesyncd)",
