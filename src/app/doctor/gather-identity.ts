@@ -117,7 +117,7 @@ async function pairFromFiles(round: Round, { certificate, key }: PairPaths): Pro
     if (keyPem === undefined) return { kind: "refused", why: `${key} holds no key` };
     return pairOf(round, certificate, certificateText, keyPem);
   } catch (error) {
-    return { kind: "refused", why: errorText(error) };
+    return { kind: "refused", why: `${certificate}: ${errorText(error)}` };
   }
 }
 
