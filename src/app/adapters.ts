@@ -28,10 +28,10 @@ import { connectSystemd } from "../wire/systemd/connect.ts";
 import { systemdDriver } from "../wire/systemd/driver.ts";
 import { SystemdManager } from "../wire/systemd/manager.ts";
 import type { KubeletPorts } from "./compose.ts";
+import { helperCommand, VOLUME_HELPER } from "./helper-command.ts";
 import type { ProcessLog } from "./logging/log.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { statsProgram } from "./stats-program.ts";
-import { volumeHelperCommand } from "./volume-helper-command.ts";
 
 export interface Adapters {
   readonly ports: Omit<KubeletPorts, "api">;
@@ -52,7 +52,7 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): 
     },
     hostClock,
   );
-  const mounts = createMounts({ clock: hostClock, helper: volumeHelperCommand() });
+  const mounts = createMounts({ clock: hostClock, helper: helperCommand(VOLUME_HELPER) });
   const systemd = new SystemdManager({ connect: connectSystemd, clock: hostClock });
   const stats = createStats({ clock: hostClock, program: statsProgram });
   return {

@@ -5,11 +5,11 @@ import { createHostFiles } from "../wire/host/files.ts";
 import { hostRandom } from "../wire/host/random.ts";
 import { createMounts } from "../wire/mounts/mounts.ts";
 import type { OpenOrphans } from "./commands/orphans-command.ts";
-import { volumeHelperCommand } from "./volume-helper-command.ts";
+import { helperCommand, VOLUME_HELPER } from "./helper-command.ts";
 
 export const openOrphans: OpenOrphans = async ({ runtime: { endpoint, requestLimitMs } }) => {
   const cri = connectCri({ endpoint, requestLimitMs, onMalformed: () => {} }, hostClock);
-  const mounts = createMounts({ clock: hostClock, helper: volumeHelperCommand() });
+  const mounts = createMounts({ clock: hostClock, helper: helperCommand(VOLUME_HELPER) });
   return {
     ports: {
       clock: hostClock,

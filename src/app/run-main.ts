@@ -5,6 +5,7 @@ import { hostClock } from "../wire/host/clock.ts";
 import { createHostFiles } from "../wire/host/files.ts";
 import { createMachine } from "../wire/proc-stats/machine.ts";
 import { runProgram } from "./commands/program.ts";
+import { DOCTOR_HELPER, helperCommand } from "./helper-command.ts";
 import { readMachine } from "./options/machine-facts.ts";
 import { readPaper } from "./papers.ts";
 
@@ -25,7 +26,8 @@ export function runMain(): Promise<number> {
     async (...args) => (await import("./run-kubelet.ts")).runKubelet(...args),
     {
       openOrphans: async (options) => (await import("./open-orphans.ts")).openOrphans(options),
-      openDoctor: async (options) => (await import("./open-doctor.ts")).openDoctor(options),
+      doctor: async (args, io) =>
+        (await import("./doctor/apart.ts")).doctorApart(args, io, helperCommand(DOCTOR_HELPER)),
       explainPorts: { files: createHostFiles({ clock: hostClock }), machine: createMachine() },
       readPaper,
     },

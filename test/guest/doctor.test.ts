@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { FINDINGS, type Finding, type FindingName } from "../../src/domain/doctor/finding.ts";
 import { scratch } from "../../tools/scratch.ts";
-import { type Cluster, startCluster } from "../cluster/cluster.ts";
+import { startCluster } from "../cluster/cluster.ts";
 import { figure } from "../figures.ts";
 import { wholeSize } from "../size.ts";
 import { BROKEN_HOSTS, type BrokenHost, EXTRA_ARGS, SPARE } from "../support/broken-hosts.ts";
@@ -37,12 +37,15 @@ const DOCTOR = `${COMPILED} ${DECKHAND_PROGRAM} doctor -o json ${NODE_FLAGS.join
 describe("doctor in a guest", () => {
   const folder = scratch();
   const beganMs = performance.now();
-  let cluster: Cluster;
+  const started = new AsyncDisposableStack();
   let guest: Guest;
 
   before(async () => {
-    cluster = await startCluster({ controlPlane: "api", nodes: [] });
+    started.use(folder);
+    const cluster = await startCluster({ controlPlane: "api", nodes: [] });
+    started.defer(() => cluster.down());
     guest = await resumeGuest();
+    started.defer(() => guest.close());
     await makeNode(guest, cluster);
     const pairs = {
       expired: selfSigned(-2 * YEAR_DAYS),
@@ -64,11 +67,7 @@ describe("doctor in a guest", () => {
     await guest.must(`${DOCTOR} || true`, { limitMs: LIMIT_MS });
   });
 
-  after(async () => {
-    await guest.close();
-    await cluster.down();
-    folder[Symbol.dispose]();
-  });
+  after(() => started.disposeAsync());
 
   async function doctor({ breaks, mends }: Pick<BrokenHost, "breaks" | "mends"> = { breaks: "true", mends: "true" }) {
     const { code, stdout, stderr } = await guest.run(

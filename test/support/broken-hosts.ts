@@ -27,14 +27,27 @@ const { config, kubeconfig, authority, client, serving, resolvConf } = NODE_FILE
 const CNI = "/etc/cni/net.d/10-bridge.conflist";
 const CONTAINERD = "/etc/containerd/config.toml";
 const RESTART = "systemctl restart containerd";
-const NETWORK_READY = "sleep 1";
 const WAS = "/run/was";
 /** To the host: the only one. */
 const CARD = "eth0";
 
-const edited = (file: string, edit: string, then = "true"): Broken => ({
+/**
+ * Until the runtime says that its network is ready, or that it is not: it looks into its folder in its own time. It is asked by CRI's Status, whose
+ * request is empty; in the answer a condition is its type and then, where it holds, field 2 with 1.
+ */
+const networkIs = (ready: boolean) => `for _ in $(seq 100); do
+      printf '\\0\\0\\0\\0\\0' | curl -sS -o ${WAS}.status --http2-prior-knowledge --unix-socket /run/containerd/containerd.sock \\
+        -H 'content-type: application/grpc' -H 'te: trailers' --data-binary @- http://cri/runtime.v1.RuntimeService/Status || true
+      is=unknown
+      if grep -qaP 'NetworkReady\\x10\\x01' ${WAS}.status; then is=true; elif grep -qa NetworkReady ${WAS}.status; then is=false; fi
+      if [ $is = ${ready} ]; then break; fi
+      sleep 0.2
+    done
+    [ $is = ${ready} ]`;
+
+const edited = (file: string, edit: string, then = "true", mended = then): Broken => ({
   breaks: `cp -p ${file} ${WAS}\n${edit}\n${then}`,
-  mends: `cp -p ${WAS} ${file}\n${then}`,
+  mends: `cp -p ${WAS} ${file}\n${mended}`,
 });
 const configured = (line: string) => edited(config, `echo '${line}' >> ${config}`);
 const replaced = (file: string, by: string) => edited(file, `cp ${SPARE}/${by} ${file}`);
@@ -229,7 +242,7 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
     "a CNI configuration that the runtime refuses",
     "network-not-ready",
     /NetworkReady is false/,
-    edited(CNI, `sed -i '2i "disableCheck": "perhaps",' ${CNI}`, NETWORK_READY),
+    edited(CNI, `sed -i '2i "disableCheck": "perhaps",' ${CNI}`, networkIs(false), networkIs(true)),
   ),
   host("no control groups", ["configuration-refused", "cgroup-missing"], /cgroup v1/, {
     breaks: "umount -l /sys/fs/cgroup",
@@ -308,12 +321,16 @@ export const BROKEN_HOSTS: readonly BrokenHost[] = [
     /0 of \d+ inodes/,
     mountedOver("/var/log/pods", "nr_inodes=2", "touch one"),
   ),
-  host(
-    "few inodes for logs",
-    "inodes-pressure",
-    /less than/,
-    mountedOver("/var/log/pods", "nr_inodes=1000", "seq 980 | xargs touch"),
-  ),
+  host("few inodes for the agent", "inodes-pressure", /kubelet \(.* less than/, {
+    // Its own files are there as before: only what is beside them takes up the inodes.
+    breaks: `cp -a /var/lib/kubelet ${WAS}.kubelet
+      mount -t tmpfs -o nr_inodes=1000 tmpfs /var/lib/kubelet
+      cp -a ${WAS}.kubelet/. /var/lib/kubelet
+      mkdir /var/lib/kubelet/many
+      cd /var/lib/kubelet/many
+      touch $(seq $(($(stat -f -c %d .) - 20)))`,
+    mends: `umount /var/lib/kubelet\nrm -r ${WAS}.kubelet`,
+  }),
   host("no resolv.conf", "resolv-conf-refused", /resolv\.conf/, away(resolvConf)),
   host("a resolv.conf without a server", "resolv-conf-empty", /no nameserver/, written(resolvConf, "")),
   host("no flock", "program-missing", /no flock/, away("/usr/bin/flock")),

@@ -4,9 +4,9 @@
  */
 import { diagnose } from "../../domain/doctor/diagnose.ts";
 import type { ConfigurationSeen } from "../../domain/doctor/facts.ts";
-import { diagnosisJson, diagnosisText, exitCodeOf } from "../../domain/doctor/show.ts";
 import { gather } from "../doctor/gather.ts";
 import type { DoctorPorts } from "../doctor/looking.ts";
+import { inFormat, takeOutput } from "../doctor/output.ts";
 import type { CompiledOptions } from "../options/compiled-options.ts";
 import { FileFault } from "../options/config-files.ts";
 import { loadOptions, OptionsFault } from "../options/load-options.ts";
@@ -43,31 +43,15 @@ export async function doctorCommand(args: readonly string[], io: CommandIo, open
   try {
     const signal = new AbortController().signal;
     const facts = await gather({ ports: opened.ports, options, signal }, { uid: io.machine().uid, configuration });
-    const findings = diagnose(facts);
-    io.stdout(output === "json" ? diagnosisJson(findings) : diagnosisText(findings));
-    return exitCodeOf(findings);
+    const { exitCode, stdout } = inFormat(diagnose(facts), output);
+    io.stdout(stdout);
+    return exitCode;
   } finally {
     await opened.close();
   }
 }
 
-/** Ours is taken out, the rest is the kubelet's, which has no flag of that name. */
-function takeOutput(args: readonly string[]): { readonly output: string; readonly flags: readonly string[] } {
-  const flags: string[] = [];
-  let output = "text";
-  for (let at = 0; at < args.length; at += 1) {
-    const arg = args[at] ?? "";
-    if (arg === "-o" || arg === "--output") {
-      at += 1;
-      output = args[at] ?? "";
-    } else if (arg.startsWith("--output=")) output = arg.slice("--output=".length);
-    else if (arg.startsWith("-o=")) output = arg.slice("-o=".length);
-    else flags.push(arg);
-  }
-  return { output, flags };
-}
-
-/** Where the agent would refuse, the defaults stand in, so that the rest of the host is looked at all the same. */
+/** Where the agent would refuse, the defaults stand in, so that what holds for any configuration is looked at all the same. */
 function configurationOf(
   flags: readonly string[],
   io: CommandIo,

@@ -30,7 +30,7 @@ async function run(name: string, ...args: readonly string[]) {
     name === "sbom" ? Promise.resolve("the bill") : Promise.reject(new Error(`no ${name}`));
   const exitCode = await runProgram({ name, args }, io, start, {
     openOrphans: nobody,
-    openDoctor: nobody,
+    doctor: nobody,
     explainPorts,
     readPaper: paper,
   });

@@ -3,7 +3,6 @@ import { Command, CommanderError } from "commander";
 import { errorText } from "../../base/error-text.ts";
 import { DECKHAND_VERSION, KUBERNETES_VERSION } from "../version.ts";
 import { configCheckCommand } from "./config-check.ts";
-import { doctorCommand, type OpenDoctor } from "./doctor.ts";
 import { type ExplainPorts, explainPodCommand } from "./explain.ts";
 import type { CommandIo, Paper, ReadPaper, StartKubelet } from "./io.ts";
 import { kubeletCommand } from "./kubelet.ts";
@@ -18,7 +17,7 @@ export interface Invocation {
 /** What the subcommands look through, opened by those that are called. */
 export interface CommandParts {
   readonly openOrphans: OpenOrphans;
-  readonly openDoctor: OpenDoctor;
+  readonly doctor: (args: readonly string[], io: CommandIo) => Promise<number>;
   readonly explainPorts: ExplainPorts;
   readonly readPaper: ReadPaper;
 }
@@ -30,7 +29,7 @@ export async function runProgram(
   { name, args }: Invocation,
   io: CommandIo,
   start: StartKubelet,
-  { openOrphans, openDoctor, explainPorts, readPaper }: CommandParts,
+  { openOrphans, doctor, explainPorts, readPaper }: CommandParts,
 ): Promise<number> {
   if (name === "kubelet") return kubeletCommand(args, io, start);
   let exitCode = 0;
@@ -80,7 +79,7 @@ export async function runProgram(
     program.command("doctor"),
     "say what on this host would stop or hurt a node, and what to do about it; takes the kubelet's flags",
   ).action(async (args: readonly string[]) => {
-    exitCode = await doctorCommand(args, io, openDoctor);
+    exitCode = await doctor(args, io);
   });
   const papers = [
     ["licences", "print the licences of everything that is inside"],

@@ -9,7 +9,7 @@ import { certificateFacts } from "../../domain/identity/x509-read.ts";
 import type { PlainAnswer } from "../../wire/kube-api/ask-once.ts";
 import type { Connection } from "../../wire/kube-api/connection.ts";
 import { type Kubeconfig, openKubeconfig } from "../options/kubeconfig.ts";
-import { inTime, type Round } from "./looking.ts";
+import { inTime, looked, type Round } from "./looking.ts";
 
 export interface IdentityRound {
   readonly identity: IdentitySeen;
@@ -20,8 +20,8 @@ export interface IdentityRound {
 export async function gatherIdentity(round: Round): Promise<IdentityRound> {
   const { options, ports } = round;
   const { bootstrapKubeconfigPath, rotates, serving } = options.identity;
-  const own = options.api.kind === "cluster" ? opened(options.api.kubeconfigPath) : undefined;
-  const bootstrap = bootstrapKubeconfigPath === "" ? undefined : opened(bootstrapKubeconfigPath);
+  const own = options.api.kind === "cluster" ? await opened(round, options.api.kubeconfigPath) : undefined;
+  const bootstrap = bootstrapKubeconfigPath === "" ? undefined : await opened(round, bootstrapKubeconfigPath);
   const client = own?.kubeconfig === undefined ? ABSENT : clientPair(round, own.kubeconfig, own.path);
   const clientCa = options.server.clientCa;
   const nowWallMs = ports.clock.wallMs();
@@ -54,8 +54,10 @@ interface Opened {
   readonly trouble: string | undefined;
 }
 
-function opened(path: string): Opened {
+async function opened(round: Round, path: string): Promise<Opened> {
   try {
+    // It is read at one go, during which nothing else is done: whether its disk answers is seen first.
+    await inTime(round, () => round.ports.signs.nearest(path));
     return { path, kubeconfig: openKubeconfig(path), trouble: undefined };
   } catch (error) {
     return { path, kubeconfig: undefined, trouble: errorText(error) };
@@ -100,8 +102,9 @@ async function servingPair(round: Round): Promise<PairSeen> {
   const current = `${round.options.folders.certificates}/kubelet-server-current.pem`;
   const signed: PairPaths = { certificate: current, key: current };
   if (serving.kind === "files") return pairFromFiles(round, serving.files);
-  const isThere = (await round.ports.signs.nearest(current)) === current;
-  if (isThere) return pairFromFiles(round, signed);
+  const nearest = await looked(round, () => round.ports.signs.nearest(current));
+  if (nearest.kind === "unseen") return { kind: "unseen", why: `${current}: ${nearest.why}` };
+  if (nearest.value === current) return pairFromFiles(round, signed);
   return serving.files === undefined ? ABSENT : pairFromFiles(round, serving.files);
 }
 
@@ -114,7 +117,7 @@ async function pairFromFiles(round: Round, { certificate, key }: PairPaths): Pro
     if (keyPem === undefined) return { kind: "refused", why: `${key} holds no key` };
     return pairOf(round, certificate, certificateText, keyPem);
   } catch (error) {
-    return { kind: "refused", why: errorText(error) };
+    return { kind: "refused", why: `${certificate}: ${errorText(error)}` };
   }
 }
 
@@ -128,7 +131,12 @@ async function authorities(round: Round, path: string): Promise<PairSeen> {
   }
 }
 
-export async function gatherApi(round: Round, question: IdentityRound["question"]): Promise<ApiSeen> {
+/** Without a machine id of our own, another's is not told from it. */
+export async function gatherApi(
+  round: Round,
+  question: IdentityRound["question"],
+  machineId: string | undefined,
+): Promise<ApiSeen> {
   if (question === undefined) return { kind: "notAsked" };
   const { connection, path } = question;
   const { ports } = round;
@@ -137,7 +145,6 @@ export async function gatherApi(round: Round, question: IdentityRound["question"
     const nowWallMs = ports.clock.wallMs();
     const version =
       path === "/version" ? answer : await inTime(round, (signal) => ports.ask(connection, "/version", signal));
-    const { machineId } = await inTime(round, () => ports.machine.facts());
     return {
       kind: "answers",
       url: connection.url,
@@ -146,7 +153,10 @@ export async function gatherApi(round: Round, question: IdentityRound["question"
       version: versionOf(version.body),
       // It says whole seconds: in the middle of one the difference is least.
       aheadMs: answer.dateWallMs === undefined ? undefined : answer.dateWallMs + 500 - nowWallMs,
-      otherMachine: answer.status === 200 && path !== "/version" ? otherMachine(answer, machineId) : undefined,
+      otherMachine:
+        answer.status === 200 && path !== "/version" && machineId !== undefined
+          ? otherMachine(answer, machineId)
+          : undefined,
     };
   } catch (error) {
     return { kind: "silent", url: connection.url, why: errorText(error) };

@@ -3,7 +3,7 @@ import { errorText } from "../../base/error-text.ts";
 import type { NetworkSeen, RuntimeAnswer, RuntimeSeen } from "../../domain/doctor/facts.ts";
 import type { Looked } from "../../domain/doctor/finding.ts";
 import { configurationName, networkConfiguration } from "../../domain/doctor/network-configuration.ts";
-import { type RuntimeSettings, runtimeSettings, USUAL_SETTINGS } from "../../domain/doctor/runtime-settings.ts";
+import { NO_SETTINGS, type RuntimeSettings, runtimeSettings } from "../../domain/doctor/runtime-settings.ts";
 import type { RuntimeStatus } from "../../domain/runtime/runtime-info.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
 import { inTime, looked, type Round } from "./looking.ts";
@@ -11,8 +11,6 @@ import { inTime, looked, type Round } from "./looking.ts";
 export interface RuntimeRound {
   readonly runtime: RuntimeSeen;
   readonly network: NetworkSeen;
-  /** Where images are kept; undefined: it does not say. */
-  readonly imageFolder: string | undefined;
 }
 
 export async function gatherRuntime(round: Round): Promise<RuntimeRound> {
@@ -37,7 +35,7 @@ export async function gatherRuntime(round: Round): Promise<RuntimeRound> {
       : silent;
   const isApart = imageEndpoint !== endpoint && images.kind === "unseen";
   const driver = answer.kind === "answers" ? await askDriver(round) : silent;
-  const known = settings.kind === "seen" ? settings.value : USUAL_SETTINGS;
+  const known = settings.kind === "seen" ? settings.value : NO_SETTINGS;
   return {
     runtime: {
       endpoint,
@@ -45,10 +43,10 @@ export async function gatherRuntime(round: Round): Promise<RuntimeRound> {
       conditions,
       driver,
       driverOfSettings: known.driver,
+      imageFolder: images.kind === "seen" ? images.value.images[0]?.mountpoint : undefined,
       imageTrouble: isApart ? { endpoint: imageEndpoint, why: images.why } : undefined,
     },
     network: await gatherNetwork(round, known),
-    imageFolder: images.kind === "seen" ? images.value.images[0]?.mountpoint : undefined,
   };
 }
 
@@ -62,7 +60,7 @@ async function askVersion(round: Round): Promise<RuntimeAnswer> {
 }
 
 function settingsOf(status: Looked<RuntimeStatus>): Looked<RuntimeSettings> {
-  if (status.kind === "unseen") return { kind: "seen", value: USUAL_SETTINGS };
+  if (status.kind === "unseen") return { kind: "seen", value: NO_SETTINGS };
   try {
     return { kind: "seen", value: runtimeSettings(status.value.info) };
   } catch (error) {
@@ -80,18 +78,20 @@ const askDriver = (round: Round): Promise<RuntimeSeen["driver"]> =>
 
 async function gatherNetwork(
   round: Round,
-  { networkFolder: folder, networkProgramFolders: programFolders }: RuntimeSettings,
+  { networkFolder: folder, networkProgramFolders: folders, needsLoopback }: RuntimeSettings,
 ): Promise<NetworkSeen> {
   const { signs } = round.ports;
-  const configuration = await looked(round, async () => {
-    const name = configurationName(await signs.names(folder));
-    if (name === undefined) return undefined;
-    return networkConfiguration(`${folder}/${name}`, await signs.text(`${folder}/${name}`));
-  });
-  const programs = await looked(round, async () => {
-    const names: string[] = [];
-    for (const each of programFolders) names.push(...(await signs.names(each)));
-    return names;
-  });
-  return { folder, programFolders, configuration, programs };
+  const takenOf = async (from: string) => {
+    const name = configurationName(await signs.names(from));
+    return name === undefined
+      ? undefined
+      : networkConfiguration(`${from}/${name}`, await signs.text(`${from}/${name}`));
+  };
+  const namesIn = async (each: readonly string[]) => (await Promise.all(each.map((from) => signs.names(from)))).flat();
+  return {
+    configured:
+      folder === undefined ? undefined : { folder, configuration: await looked(round, () => takenOf(folder)) },
+    programs: folders === undefined ? undefined : { folders, found: await looked(round, () => namesIn(folders)) },
+    needsLoopback,
+  };
 }

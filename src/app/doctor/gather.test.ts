@@ -9,6 +9,7 @@ import { FakeMachine } from "../../../sim/fake-machine.ts";
 import { SeededRandom } from "../../../sim/seeded-random.ts";
 import { runtimeAnswered } from "../../../test/support/node-world.ts";
 import { folderOf, HEADER, machine as machineOfOptions } from "../../../test/support/options.ts";
+import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import { makeSelfSigned } from "../../controllers/identity/self-signed.ts";
 import type { Finding } from "../../domain/doctor/finding.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
@@ -53,9 +54,12 @@ interface Host {
     api: Readonly<Record<string, PlainAnswer>> | Error;
   };
   readonly asked: string[];
+  clock: Clock;
 }
 
-const STATUS = runtimeAnswered().status;
+/** As containerd tells of itself. */
+const CNI = { confDir: "/etc/cni/net.d", binDirs: ["/opt/cni/bin"] };
+const STATUS = { ...runtimeAnswered().status, info: { config: JSON.stringify({ cni: CNI }) } };
 const OK = { status: 200, body: {}, dateWallMs: NOW };
 
 function soundHost(): Host {
@@ -80,6 +84,7 @@ function soundHost(): Host {
       },
     },
     asked: [],
+    clock: at(NOW),
   };
 }
 
@@ -88,8 +93,11 @@ const answer = async <T>(value: T | Error): Promise<T> => {
   return value;
 };
 
-const portsOf = ({ signs, kernel, machine, answers, asked }: Host): DoctorPorts => ({
-  clock: at(NOW),
+/** A second is ten milliseconds. */
+const hurried: Clock = { ...at(NOW), after: (ms, fire) => hostClock.after(ms / 100, fire) };
+
+const portsOf = ({ signs, kernel, machine, answers, asked, clock }: Host): DoctorPorts => ({
+  clock,
   machine,
   signs,
   kernel,
@@ -170,9 +178,9 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     (host) => {
       host.answers.driver = new RuntimeError("RuntimeConfig", "unimplemented", "unknown method");
       const containerd = { defaultRuntimeName: "runc", runtimes: { runc: { options: { SystemdCgroup: true } } } };
-      host.answers.status = { ...STATUS, info: { config: JSON.stringify({ containerd }) } };
+      host.answers.status = { ...STATUS, info: { config: JSON.stringify({ cni: CNI, containerd }) } };
     },
-    [/^cgroup-driver-unagreed/, /^cgroup-driver-without-systemd/],
+    [/^cgroup-driver-unagreed/, /^cgroup-driver-without-systemd/, /^runtime-old/],
   ],
   "the runtime fails to say its driver": [
     (host) => (host.answers.driver = new RuntimeError("RuntimeConfig", "internal", "oh")),
@@ -185,6 +193,18 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
   "the runtime keeps its network elsewhere": [
     (host) => (host.answers.status = { ...STATUS, info: { config: JSON.stringify({ cni: { confDir: "/other" } }) } }),
     [/^cni-configuration-missing: \/other holds no/],
+  ],
+  "the runtime's plug-ins are not installed": [
+    (host) => host.signs.files.delete("/opt/cni/bin/bridge"),
+    [/^cni-plugin-missing: bridge, needed by .*10-pods\.conflist, is not in \/opt\/cni\/bin/],
+  ],
+  "the runtime names no folders, and goes by its own word (nothing)": [
+    (host) => {
+      host.answers.status = { ...STATUS, info: { config: JSON.stringify({ sandboxImage: "pause" }) } };
+      host.signs.files.delete("/etc/cni/net.d/10-pods.conflist");
+      host.signs.files.delete("/opt/cni/bin/bridge");
+    },
+    [],
   ],
   "the API server is silent": [
     (host) => (host.answers.api = new Error("connect ECONNREFUSED")),
@@ -225,6 +245,26 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
     },
     [/^disk-pressure: .*images.* 149 MiB of 1000 MiB left, less than 150 MiB/, /^inodes-pressure: .* less than 50$/],
   ],
+  "only the disk of the agent's folder is held to the thresholds (and it is well)": [
+    (host) => {
+      host.signs.folders.add("/var/log/pods");
+      const small = { device: "2", capacityBytes: 1000n << 20n, availableBytes: 9n << 20n };
+      host.machine.filesystems.set("/var/log/pods", { ...small, inodes: 1000n, inodesFree: 4n });
+    },
+    [],
+  ],
+  "the disk of the logs is full": [
+    (host) => {
+      host.signs.folders.add("/var/log/pods");
+      const full = { device: "2", capacityBytes: 1000n << 20n, availableBytes: 0n };
+      host.machine.filesystems.set("/var/log/pods", { ...full, inodes: 1000n, inodesFree: 0n });
+    },
+    [/^disk-full: .*logs of pods/, /^inodes-gone: .*logs of pods/],
+  ],
+  "the machine's facts cannot be read, which is not the API server's fault": [
+    (host) => Object.assign(host.machine, { facts: () => Promise.reject(new Error("EACCES")) }),
+    [/^could-not-look: the kernel's release and the machine's id: EACCES$/],
+  ],
   "the folder of certificates is read-only": [
     (host) => host.signs.unwritable.set("/var/lib", "EROFS"),
     [/^folder-unwritable: \/var\/lib\/kubelet: EROFS/, /^folder-unwritable: \/var\/lib\/kubelet\/pki: EROFS/],
@@ -256,7 +296,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
       Object.assign(host.machine, { facts: refuse, addresses: refuse });
     },
     [
-      /^api-unreachable/,
+      /^kubeconfig-refused: EACCES/,
       ...[
         "the node's address",
         "who listens on this host",
@@ -264,7 +304,7 @@ const CHANGES: Readonly<Record<string, readonly [(host: Host) => void, readonly 
         "control groups",
         "whether systemd runs this machine",
         "swap",
-        "the kernel's release",
+        "the kernel's release and the machine's id",
         "kernel settings",
         "file systems of the kernel",
         "kernel settings of the agent's",
@@ -294,8 +334,15 @@ test("the configuration is read by the agent's own code, and what it refuses doe
   assert.equal(wrong.exitCode, 2);
   assert.match(
     wrong.told[0] ?? "",
-    /^configuration-refused: .*maxPods.* \(the rest was looked at with the defaults\)$/,
+    /^configuration-refused: .*maxPods.* \(of the rest only what holds for any configuration is told\)$/,
   );
+  const down = (host: Host) => {
+    host.answers.version = new RuntimeError("Version", "unavailable", "connect ENOENT");
+    host.signs.swap = ["/dev/sda2"];
+    host.signs.files.delete("/etc/resolv.conf");
+  };
+  const elsewhere = await findings(t, down, { configuration: `${CONFIGURATION}failSwapOn: false\nmaxPods: -1\n` });
+  assert.equal(elsewhere.told.length, 1, elsewhere.told.join("\n"));
   const lenient = await findings(t, () => {}, { configuration: `${CONFIGURATION}maxPod: 1\n` });
   assert.deepEqual([lenient.exitCode, lenient.told.length], [1, 1]);
   assert.match(lenient.told[0] ?? "", /^configuration-lenient: .*"maxPod"/);
@@ -317,7 +364,7 @@ test("certificates are looked at where the agent looks for them", async (t) => {
 
   const serving = `${CONFIGURATION}tlsCertFile: /s.crt\ntlsPrivateKeyFile: /s.key\n`;
   const missing = await findings(t, () => {}, { configuration: serving });
-  assert.match(missing.told.join(), /^serving-certificate-refused: ENOENT.*s\.crt/);
+  assert.match(missing.told.join(), /^serving-certificate-refused: \/s\.crt: ENOENT/);
   const expired = await findings(
     t,
     ({ signs }) => void signs.files.set("/s.crt", OVER.certificatePem).set("/s.key", OVER.keyPem),
@@ -329,6 +376,34 @@ test("certificates are looked at where the agent looks for them", async (t) => {
     configuration: `${CONFIGURATION}serverTLSBootstrap: true\n`,
   });
   assert.match(signed.told.join(), /^serving-certificate-expired: .*kubelet-server-current\.pem/);
+  const hidden = ({ signs }: Host) => {
+    const nearest = signs.nearest.bind(signs);
+    signs.nearest = (path) => (path === current ? Promise.reject(new Error("EACCES")) : nearest(path));
+  };
+  const unseen = await findings(t, hidden, { configuration: `${CONFIGURATION}serverTLSBootstrap: true\n` });
+  assert.deepEqual(unseen.told, [`could-not-look: the serving certificate: ${current}: EACCES`]);
+});
+
+test("without a name server the default route is looked at, as by the agent", async (t) => {
+  const silent = (host: Host) => {
+    host.clock = hurried;
+    host.machine.lookup = (_, signal) => unlessAborted(new Promise(() => {}), signal);
+  };
+  assert.deepEqual((await findings(t, silent)).told, []);
+  const nowhere = (host: Host) => {
+    silent(host);
+    host.machine.defaultInterface = undefined;
+  };
+  assert.match((await findings(t, nowhere)).told.join(), /^node-address-unusable: /);
+});
+
+test("a kubeconfig on a disk that does not answer is not waited for", async (t) => {
+  const stuck = (host: Host) => {
+    host.clock = hurried;
+    const nearest = host.signs.nearest.bind(host.signs);
+    host.signs.nearest = (path) => (path.endsWith("kubelet.conf") ? new Promise(() => {}) : nearest(path));
+  };
+  assert.deepEqual((await findings(t, stuck)).told, ["kubeconfig-refused: no answer within 5000 ms"]);
 });
 
 test("a node that is yet to join is asked with what it has to begin with", async (t) => {

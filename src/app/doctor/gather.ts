@@ -1,5 +1,6 @@
 /** Everything that doctor looks at on this host, in one value to be judged. */
 import { parseIp } from "../../base/ip-address.ts";
+import { withDeadline } from "../../concurrency/deadline.ts";
 import type {
   ConfigurationSeen,
   DiskSeen,
@@ -9,8 +10,10 @@ import type {
   NodeSeen,
   WantedPort,
 } from "../../domain/doctor/facts.ts";
+import { type Looked, seenOf } from "../../domain/doctor/finding.ts";
 import { KERNEL_TUNABLES } from "../../domain/host/kernel-tunables.ts";
 import { needsResolving, nodeAddresses } from "../../domain/node/addresses.ts";
+import type { MachineFacts } from "../../ports/machine.ts";
 import type { CompiledOptions } from "../options/compiled-options.ts";
 import { gatherApi, gatherIdentity } from "./gather-identity.ts";
 import { gatherRuntime } from "./gather-runtime.ts";
@@ -25,6 +28,9 @@ const SETTINGS = [
   "kernel.pid_max",
 ];
 
+/** A resolver without a server takes as long for its first try as doctor takes for a look: the default route is to be looked at all the same. */
+const LOOKUP_MS_MAX = 2_000;
+
 const PROGRAMS = ["mount", "umount", "flock", "iptables"];
 
 export async function gather(
@@ -33,8 +39,9 @@ export async function gather(
 ): Promise<HostFacts> {
   const { ports, options } = round;
   const { signs, clock } = ports;
-  const { runtime, network, imageFolder } = await gatherRuntime(round);
+  const { runtime, network } = await gatherRuntime(round);
   const { identity, question } = await gatherIdentity(round);
+  const machine = await looked(round, () => ports.machine.facts());
   const { resolvConf } = options.pods;
   const wanted = wantedPorts(options);
   return {
@@ -50,15 +57,15 @@ export async function gather(
       tree: await looked(round, () => signs.cgroupTree()),
     },
     swap: { failsOn: options.cgroups.failSwapOn, devices: await looked(round, () => signs.swapDevices()) },
-    kernel: await gatherKernel(round),
+    kernel: await gatherKernel(round, machine),
     ports: {
       wanted,
       listeners: await looked(round, () => signs.listeners(wanted.map(({ port }) => port))),
       agents: await looked(round, () => signs.agents(`${options.folders.root}/deckhand/lock`)),
     },
     identity,
-    api: await gatherApi(round, question),
-    disks: await gatherDisks(round, imageFolder),
+    api: await gatherApi(round, question, seenOf(machine)?.machineId),
+    disks: await gatherDisks(round, runtime.imageFolder),
     resolver: { path: resolvConf, text: await resolverText(round, resolvConf) },
     programs: {
       wantsIptables: options.configuration.makeIPTablesUtilChains,
@@ -80,7 +87,8 @@ async function gatherNode(round: Round): Promise<NodeSeen> {
     const local = new Set((await ports.machine.addresses()).map(({ address }) => parseIp(address)?.text ?? address));
     const asks = needsResolving(wanted, []);
     // A name nobody knows is the usual case: the default route decides then, as it does for the agent.
-    const resolved = asks ? await ports.machine.lookup(name, signal).catch(() => []) : [];
+    const lookup = (limited: AbortSignal) => ports.machine.lookup(name, limited);
+    const resolved = asks ? await withDeadline(ports.clock, LOOKUP_MS_MAX, signal, lookup).catch(() => []) : [];
     const route = (family: "IPv4" | "IPv6") => (asks ? ports.machine.defaultRouteAddress(family) : undefined);
     const defaultRoutes = { IPv4: await route("IPv4"), IPv6: await route("IPv6") };
     const decision = nodeAddresses(wanted, [], { local, resolved, defaultRoutes });
@@ -94,17 +102,18 @@ async function gatherNode(round: Round): Promise<NodeSeen> {
   };
 }
 
-async function gatherKernel(round: Round): Promise<KernelSeen> {
+async function gatherKernel(round: Round, machine: Looked<MachineFacts>): Promise<KernelSeen> {
   const { ports, options } = round;
-  const { kernel, machine, signs } = ports;
+  const { kernel, signs } = ports;
   const setting = async (name: string) => ({
     name,
     value: await kernel.read(name),
     writable: await kernel.isWritable(name),
   });
   return {
-    release: await looked(round, async () => (await machine.facts()).kernelVersion),
+    release: machine.kind === "seen" ? { kind: "seen", value: machine.value.kernelVersion } : machine,
     protect: options.configuration.protectKernelDefaults,
+    mayFail: options.gates.KubeletInUserNamespace,
     tunables: await looked(round, () =>
       Promise.all(KERNEL_TUNABLES.map(async ({ name, wanted }) => ({ ...(await setting(name)), wanted }))),
     ),
@@ -133,13 +142,12 @@ async function gatherDisks(round: Round, imageFolder: string | undefined): Promi
   const least = (signal: string): Least | undefined => eviction.hard.find((each) => each.signal === signal)?.value;
   const nodefs = { bytesMin: least("nodefs.available"), inodesMin: least("nodefs.inodesFree") };
   const imagefs = { bytesMin: least("imagefs.available"), inodesMin: least("imagefs.inodesFree") };
-  const own = [
-    ["the agent's folder", folders.root],
-    ["certificates", folders.certificates],
-    ["logs of pods", folders.podLogs],
-  ] as const;
+  // The node's own is the disk of the agent's folder, wherever the others lie.
+  const none = { bytesMin: undefined, inodesMin: undefined };
   const disks = [
-    ...own.map(([use, path]) => disk(round, { use, path, ...nodefs }, true)),
+    disk(round, { use: "the agent's folder", path: folders.root, ...nodefs }, true),
+    disk(round, { use: "certificates", path: folders.certificates, ...none }, true),
+    disk(round, { use: "logs of pods", path: folders.podLogs, ...none }, true),
     ...(imageFolder === undefined ? [] : [disk(round, { use: "images", path: imageFolder, ...imagefs }, false)]),
   ];
   return Promise.all(disks);

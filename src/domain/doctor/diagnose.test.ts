@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { diagnose } from "./diagnose.ts";
 import type { AgentProcess, DiskSeen, HostFacts, KernelSetting, PairSeen } from "./facts.ts";
-import { FINDING_NAMES, type FindingName, type Looked } from "./finding.ts";
+import { FINDING_NAMES, FINDINGS, type FindingName, type Looked } from "./finding.ts";
 import { diagnosisJson, diagnosisText, exitCodeOf } from "./show.ts";
 
 const NOW = Date.UTC(2026, 5, 1);
@@ -26,6 +26,13 @@ const pair = (from: number, to: number, user = "system:node:n1", keyFits = true)
   keyFits,
 });
 
+const bundle: PairSeen = {
+  kind: "there",
+  where: "/ca",
+  chain: [pair(-9, -1, "old-ca"), pair(-1, 9, "new-ca")].flatMap((each) => (each.kind === "there" ? each.chain : [])),
+  keyFits: true,
+};
+
 const setting = (name: string, value: string | undefined): KernelSetting => ({ name, value, writable: true });
 
 const DISK: DiskSeen = {
@@ -46,6 +53,11 @@ const SETTINGS = [
   setting("kernel.pid_max", "4194304"),
 ];
 
+const programs = (...names: readonly string[]) => ({ folders: ["/opt/cni/bin"], found: seen(names) });
+const configuredBy = (configuration: NonNullable<HostFacts["network"]["configured"]>["configuration"]) => ({
+  configured: { folder: "/etc/cni/net.d", configuration },
+});
+
 const SOUND: HostFacts = {
   nowWallMs: NOW,
   uid: 0,
@@ -60,13 +72,16 @@ const SOUND: HostFacts = {
     ]),
     driver: seen("systemd"),
     driverOfSettings: "systemd",
+    imageFolder: "/var/lib/containerd/io.containerd.snapshotter.v1.overlayfs",
     imageTrouble: undefined,
   },
   network: {
-    folder: "/etc/cni/net.d",
-    programFolders: ["/opt/cni/bin"],
-    configuration: seen({ file: "/etc/cni/net.d/10-bridge.conflist", plugins: ["bridge", "host-local", "portmap"] }),
-    programs: seen(["bridge", "host-local", "loopback", "portmap"]),
+    configured: {
+      folder: "/etc/cni/net.d",
+      configuration: seen({ file: "/etc/cni/net.d/10-bridge.conflist", plugins: ["bridge", "host-local", "portmap"] }),
+    },
+    programs: programs("bridge", "host-local", "loopback", "portmap"),
+    needsLoopback: true,
   },
   cgroups: {
     configured: "systemd",
@@ -77,6 +92,7 @@ const SOUND: HostFacts = {
   kernel: {
     release: seen("6.1.0-28-amd64"),
     protect: false,
+    mayFail: false,
     tunables: seen([{ ...setting("vm.overcommit_memory", "0"), wanted: "1" }]),
     settings: seen(SETTINGS),
     fileSystems: seen(["ext4", "overlay"]),
@@ -164,10 +180,43 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
   "a file that does not decode, and nothing is held against the host by the defaults": [
     {
       ...changed.configuration({ refused: "invalid configuration: maxPods" }),
-      node: { ...SOUND.node, standalone: true, addressTrouble: seen("can't get ip") },
-      cgroups: { ...SOUND.cgroups, configured: "cgroupfs" },
+      node: { name: "my_host", standalone: true, addressTrouble: seen("can't get ip"), ipv6: true },
+      runtime: {
+        ...SOUND.runtime,
+        answer: { kind: "silent", why: "refused" },
+        driver: seen("cgroupfs"),
+        imageFolder: undefined,
+        imageTrouble: { endpoint: "unix:///i.sock", why: "refused" },
+      },
+      network: { ...SOUND.network, ...configuredBy(seen(undefined)) },
+      kernel: {
+        ...SOUND.kernel,
+        protect: true,
+        settings: seen([...SETTINGS.slice(0, 2), ...SETTINGS.slice(3)]),
+        fileSystems: seen(["ext4"]),
+        messages: unseen,
+      },
+      swap: { failsOn: true, devices: seen(["/dev/sda2"]) },
+      ports: {
+        ...SOUND.ports,
+        listeners: seen([{ address: "::", port: 10_250, process: { pid: 9, command: "nc" } }]),
+      },
+      disks: [{ ...DISK, writeTrouble: seen("EROFS"), room: unseen }],
+      resolver: { path: "/r", text: { kind: "refused", why: "ENOENT" } },
+      programs: { wantsIptables: true, found: seen({ iptables: false }) },
     },
     "configuration-refused",
+    /maxPods/,
+  ],
+  "a file that does not decode, on a machine that could be no node whatever it says": [
+    {
+      ...changed.configuration({ refused: "invalid configuration: maxPods" }),
+      uid: 5,
+      cgroups: { ...SOUND.cgroups, tree: seen(undefined) },
+      kernel: { ...SOUND.kernel, release: unseen },
+      programs: { wantsIptables: true, found: seen({ mount: false }) },
+    },
+    ["configuration-refused", "not-root", "cgroup-missing", "program-missing", "could-not-look"],
     /maxPods/,
   ],
   "a field that is spelt wrongly": [
@@ -207,7 +256,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
   ],
   "the runtime is down, and where its network is set up only it could say": [
     {
-      ...changed.network({ configuration: seen(undefined) }),
+      ...changed.network(configuredBy(seen(undefined))),
       runtime: { ...SOUND.runtime, answer: { kind: "silent", why: "refused" } },
     },
     "runtime-unreachable",
@@ -223,8 +272,11 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
     "runtime-without-cri",
     /v1alpha2/,
   ],
-  "containerd 1.7": [changed.runtime({ answer: answers("containerd", "1.7.24") }), "runtime-old", /1\.7\.24/],
-  "CRI-O 1.30": [changed.runtime({ answer: answers("cri-o", "1.30.1") }), "runtime-old", /1\.30\.1/],
+  "containerd 1.7, which 1.36 still takes": [
+    changed.runtime({ answer: answers("containerd", "1.7.24"), driver: seen(undefined) }),
+    "runtime-old",
+    /1\.7\.24 at .* does not know RuntimeConfig/,
+  ],
   "a runtime that is not ready": [
     changed.runtime({ conditions: notReady("RuntimeReady") }),
     "runtime-not-ready",
@@ -247,28 +299,36 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
   ],
   "no CNI configuration, told once": [
     {
-      ...changed.network({ configuration: seen(undefined) }),
+      ...changed.network(configuredBy(seen(undefined))),
       runtime: { ...SOUND.runtime, conditions: notReady("NetworkReady") },
     },
     "cni-configuration-missing",
     /net\.d holds no/,
   ],
+  "no network, and a runtime that does not say where it looks": [
+    {
+      ...changed.network({ configured: undefined, programs: undefined }),
+      runtime: { ...SOUND.runtime, conditions: notReady("NetworkReady") },
+    },
+    "network-not-ready",
+    /NetworkReady is false/,
+  ],
   "a CNI configuration that is no JSON": [
-    changed.network({ configuration: seen({ file: "/etc/cni/net.d/0.conf", plugins: { fault: "no JSON" } }) }),
+    changed.network(configuredBy(seen({ file: "/etc/cni/net.d/0.conf", plugins: { fault: "no JSON" } }))),
     "cni-configuration-broken",
     /0\.conf: no JSON/,
   ],
   "CNI plug-ins that are not installed": [
-    changed.network({ programs: seen(["loopback", "portmap"]) }),
+    changed.network({ programs: programs("loopback", "portmap") }),
     ["cni-plugin-missing", "cni-plugin-missing"],
     /^bridge, needed by .*opt\/cni\/bin/,
   ],
   "no loopback plug-in for containerd": [
-    changed.network({ programs: seen(["bridge", "host-local", "portmap"]) }),
+    changed.network({ programs: programs("bridge", "host-local", "portmap") }),
     "cni-plugin-missing",
     /^loopback/,
   ],
-  "a CNI folder that cannot be read": [changed.network({ configuration: unseen }), "could-not-look", /net\.d: EACCES/],
+  "a CNI folder that cannot be read": [changed.network(configuredBy(unseen)), "could-not-look", /net\.d: EACCES/],
 
   "no control groups": [changed.cgroups({ tree: seen(undefined) }), "cgroup-missing", /sys\/fs\/cgroup/],
   "control groups that are read-only": [
@@ -297,7 +357,7 @@ const BROKEN: Readonly<Record<string, readonly [HostFacts, FindingName | readonl
       ...changed.cgroups({ configured: "cgroupfs" }),
       runtime: { ...SOUND.runtime, driver: seen(undefined) },
     },
-    "cgroup-driver-unagreed",
+    ["cgroup-driver-unagreed", "runtime-old"],
     /says cgroupfs, the runtime says systemd/,
   ],
   "the systemd driver without systemd": [
@@ -520,6 +580,23 @@ describe("doctor", () => {
   });
 });
 
+describe("what doctor advises", () => {
+  test("leaves a node with an agent when another kubelet is in the place", () => {
+    const { advice } = FINDINGS["another-kubelet"];
+    assert.match(advice, /^install Deckhand's package over it/);
+    assert.doesNotMatch(advice, /disable/, "the package starts no unit that is disabled");
+  });
+
+  for (const name of ["client-certificate-expired", "client-certificate-soon", "api-unauthorized"] as const) {
+    test(`gets a node a new client certificate: ${name}`, () => {
+      const { advice } = FINDINGS[name];
+      assert.match(advice, /kubeadm kubeconfig user --org system:nodes --client-name system:node:/);
+      assert.match(advice, /join anew/);
+      assert.doesNotMatch(advice, /certs renew/, "which renews those of the control plane alone");
+    });
+  }
+});
+
 /** What is not wrong, though it might seem so. */
 const SOUND_TOO: Readonly<Record<string, HostFacts>> = {
   "swap where it is allowed": { ...SOUND, swap: { failsOn: false, devices: seen(["/dev/sda2"]) } },
@@ -527,10 +604,33 @@ const SOUND_TOO: Readonly<Record<string, HostFacts>> = {
     ...changed.sysctl("net.bridge.bridge-nf-call-iptables", undefined),
     network: {
       ...SOUND.network,
-      configuration: seen({ file: "/c", plugins: ["cilium-cni"] }),
-      programs: seen(["cilium-cni", "loopback"]),
+      ...configuredBy(seen({ file: "/c", plugins: ["cilium-cni"] })),
+      programs: programs("cilium-cni", "loopback"),
     },
   },
+  "CRI-O, which names no folders": {
+    ...changed.sysctl("net.bridge.bridge-nf-call-iptables", undefined),
+    runtime: { ...SOUND.runtime, answer: answers("cri-o", "1.30.1") },
+    network: { configured: undefined, programs: undefined, needsLoopback: false },
+  },
+  "a runtime that makes the loopback itself": changed.network({
+    programs: programs("bridge", "host-local", "portmap"),
+    needsLoopback: false,
+  }),
+  "an old release that can do what is asked of it": changed.runtime({ answer: answers("containerd", "1.7.24") }),
+  "no overlay under images on btrfs": {
+    ...changed.kernel({ fileSystems: seen(["btrfs"]) }),
+    runtime: { ...SOUND.runtime, imageFolder: "/var/lib/containerd/io.containerd.snapshotter.v1.btrfs" },
+  },
+  "no overlay under images on zfs": {
+    ...changed.kernel({ fileSystems: seen(["zfs"]) }),
+    runtime: { ...SOUND.runtime, imageFolder: "/var/lib/containers/storage/zfs-images" },
+  },
+  "kernel settings that cannot be written from a user namespace": changed.kernel({
+    mayFail: true,
+    tunables: seen([{ name: "kernel.panic", value: "0", wanted: "10", writable: false }]),
+  }),
+  "an authority that is over beside its successor": changed.identity({ clientCa: bundle }),
   "a node that is not registered yet": changed.api({ status: 404, message: "not found" }),
   "a listener on the port of another address": changed.ports({
     listeners: seen([{ address: "192.0.2.1", port: 10_248, process: undefined }]),

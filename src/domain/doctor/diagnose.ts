@@ -11,30 +11,45 @@ import { judgeConfiguration, judgeNode, judgePorts } from "./judge-node.ts";
 import { judgeRuntime } from "./judge-runtime.ts";
 
 const ORDER: readonly Severity[] = ["stops", "hurts", "note"];
-/** What the host is held against its own configuration by: of one that is refused nothing is known, and the defaults are nobody's wish. */
-const BY_CONFIGURATION: readonly FindingName[] = [
-  "standalone",
-  "node-address-unusable",
-  "cgroup-driver-overridden",
-  "cgroup-driver-unagreed",
+/** What holds however the agent is set. Of a configuration that is refused nothing is known, and the defaults are nobody's wish. */
+const IN_ANY_CASE: readonly FindingName[] = [
+  "configuration-refused",
+  "configuration-lenient",
+  "not-root",
+  "agent-running",
+  "second-agent",
+  "another-kubelet",
+  "cgroup-missing",
+  "cgroup-read-only",
+  "cgroup-controller-missing",
+  "cgroup-pids-missing",
+  "cgroup-v1",
+  "kernel-old",
+  "ip-forward-off",
+  "inotify-low",
+  "pid-max-low",
+  "clock-unset",
+  "program-missing",
+  "could-not-look",
 ];
 
 export function diagnose(facts: HostFacts): readonly Finding[] {
+  const isKnown = facts.configuration.refused === undefined;
+  const asConfigured = (found: Iterable<Finding>) => (isKnown ? [...found] : []);
   const found = [
     ...judgeConfiguration(facts),
-    ...judgeNode(facts.node),
+    ...asConfigured(judgeNode(facts.node)),
     ...judgePorts(facts.ports),
-    ...judgeRuntime(facts.runtime, facts.network),
+    ...asConfigured(judgeRuntime(facts.runtime, facts.network)),
     ...judgeCgroups(facts),
-    ...judgeSwap(facts.swap),
+    ...asConfigured(judgeSwap(facts.swap)),
     ...judgeKernel(facts),
     ...judgeIdentity(facts),
-    ...judgeApi(facts.api, facts.node.name),
-    ...facts.disks.flatMap((disk) => [...judgeDisk(disk)]),
-    ...judgeResolver(facts.resolver),
+    ...asConfigured(judgeApi(facts.api, facts.node.name)),
+    ...facts.disks.flatMap((disk) => asConfigured(judgeDisk(disk))),
+    ...asConfigured(judgeResolver(facts.resolver)),
     ...judgePrograms(facts.programs),
   ];
-  const isKnown = facts.configuration.refused === undefined;
-  const told = found.filter(({ name }) => isKnown || !BY_CONFIGURATION.includes(name));
+  const told = found.filter(({ name }) => isKnown || IN_ANY_CASE.includes(name));
   return ORDER.flatMap((severity) => told.filter((each) => each.severity === severity));
 }

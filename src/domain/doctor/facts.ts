@@ -22,7 +22,7 @@ export interface HostFacts {
 }
 
 export interface ConfigurationSeen {
-  /** Why the agent would not start; what else is looked at then is by the defaults. */
+  /** Why the agent would not start; what depends on it is not judged then. */
   readonly refused: string | undefined;
   readonly lenient: string | undefined;
   readonly warnings: readonly string[];
@@ -53,6 +53,8 @@ export interface RuntimeSeen {
   readonly driver: Looked<CgroupDriver | undefined>;
   /** What its own settings name, where it shows them. */
   readonly driverOfSettings: CgroupDriver | undefined;
+  /** Where images are kept; undefined: it does not say. */
+  readonly imageFolder: string | undefined;
   /** Why the image service, where it is another one, does not answer. */
   readonly imageTrouble: { readonly endpoint: string; readonly why: string } | undefined;
 }
@@ -63,13 +65,18 @@ export interface NetworkConfiguration {
   readonly plugins: readonly string[] | { readonly fault: string };
 }
 
+/** Undefined each: the runtime does not say where. */
 export interface NetworkSeen {
-  readonly folder: string;
-  readonly programFolders: readonly string[];
-  /** The one that the runtime takes: the first by name. Undefined: there is none. */
-  readonly configuration: Looked<NetworkConfiguration | undefined>;
-  /** Those of the folders. */
-  readonly programs: Looked<readonly string[]>;
+  readonly configured:
+    | {
+        readonly folder: string;
+        /** The one that the runtime takes: the first by name. Undefined: there is none. */
+        readonly configuration: Looked<NetworkConfiguration | undefined>;
+      }
+    | undefined;
+  readonly programs: { readonly folders: readonly string[]; readonly found: Looked<readonly string[]> } | undefined;
+  /** Whether each pod's loopback is made by the plug-in of that name. */
+  readonly needsLoopback: boolean;
 }
 
 export interface CgroupTree {
@@ -95,6 +102,8 @@ export interface KernelSeen {
   readonly release: Looked<string>;
   /** Whether the agent may only look at the settings. */
   readonly protect: boolean;
+  /** Whether it goes on where it cannot write one. */
+  readonly mayFail: boolean;
   /** Those that the agent sees to, with what it wants. */
   readonly tunables: Looked<readonly (KernelSetting & { readonly wanted: string })[]>;
   /** The others that matter, by name. */
@@ -133,6 +142,8 @@ export interface PortsSeen {
 export type PairSeen =
   | { readonly kind: "absent" }
   | { readonly kind: "refused"; readonly why: string }
+  /** Whether it is there could not be seen. */
+  | { readonly kind: "unseen"; readonly why: string }
   | {
       readonly kind: "there";
       readonly where: string;

@@ -17,7 +17,9 @@ const stops = (means: string, advice: string): FindingKind => ({ severity: "stop
 const hurts = (means: string, advice: string): FindingKind => ({ severity: "hurts", means, advice });
 const note = (means: string, advice: string): FindingKind => ({ severity: "note", means, advice });
 
-const RENEW = "issue a new certificate (with kubeadm: `kubeadm certs renew`, or join the node anew)";
+/** `kubeadm certs renew` does not know of a node's own certificate. */
+const NEW_IDENTITY =
+  "take as its kubeconfig what `kubeadm kubeconfig user --org system:nodes --client-name system:node:<name>` prints on a control plane, or remove it and join anew with a fresh token (`kubeadm token create --print-join-command`)";
 const KERNEL = "`sysctl -w` it, and write it to a file below /etc/sysctl.d so that it survives a reboot";
 const ROOM = "make room, or move the folder to a larger disk";
 
@@ -71,9 +73,9 @@ export const FINDINGS = {
     'take "cri" out of disabled_plugins in /etc/containerd/config.toml and restart containerd; update a runtime that is too old',
   ),
   "runtime-not-ready": stops("The runtime says itself that it is not ready.", "look into the runtime's own log"),
-  "runtime-old": hurts(
-    "This release of the runtime is older than what Kubernetes 1.36 supports.",
-    "update it: containerd 2.0 or later, CRI-O 1.34 or later",
+  "runtime-old": note(
+    "The runtime cannot be asked for its cgroup driver (RuntimeConfig), so the configuration's is taken; Kubernetes 1.37 does not do that any more.",
+    "update it before 1.37, to one that can be asked (containerd 2.0 can)",
   ),
   "image-service-unreachable": stops(
     "The image service, set apart from the runtime, does not answer.",
@@ -92,7 +94,7 @@ export const FINDINGS = {
     "install it (package kubernetes-cni or containernetworking-plugins, or the network add-on)",
   ),
   "network-not-ready": hurts(
-    "The runtime says that its network is not ready, though its configuration is there.",
+    "The runtime says that its network is not ready, and nothing is seen to be wrong with its configuration.",
     "look into the runtime's log; containerd may need a restart after a change",
   ),
 
@@ -161,7 +163,7 @@ export const FINDINGS = {
     "`modprobe br_netfilter` (and name it in /etc/modules-load.d), net.bridge.bridge-nf-call-iptables=1",
   ),
   "overlay-missing": hurts(
-    "The kernel has no overlay file system loaded, which runtimes put images together with.",
+    "The kernel has no overlay file system loaded, which the runtime puts images together with.",
     "`modprobe overlay`, and name it in /etc/modules-load.d",
   ),
   "inotify-low": hurts(
@@ -189,7 +191,7 @@ export const FINDINGS = {
   "second-agent": stops("More than one Deckhand runs on this host.", "end all but one: they undo each other's work"),
   "another-kubelet": stops(
     "Another kubelet runs on this host.",
-    "`systemctl disable --now kubelet` before Deckhand takes its place; the pods go on",
+    "install Deckhand's package over it: the service goes on with Deckhand in its place; without the package, end that kubelet first (`systemctl stop kubelet`); the pods go on either way",
   ),
 
   // Certificates and the clock.
@@ -205,11 +207,11 @@ export const FINDINGS = {
     "There is no valid client certificate; the agent will ask for one with the bootstrap kubeconfig.",
     "nothing, if the token in it is still valid",
   ),
-  "client-certificate-expired": stops("The node's client certificate is over.", RENEW),
+  "client-certificate-expired": stops("The node's client certificate is over.", NEW_IDENTITY),
   "client-certificate-not-yet": stops("The node's client certificate is not valid yet.", "set the clock, or wait"),
   "client-certificate-soon": hurts(
     "The node's client certificate ends soon, and was not renewed.",
-    `${RENEW}; look why rotation does not get through`,
+    `look why rotation does not get through (\`kubectl get csr\`), or ${NEW_IDENTITY}`,
   ),
   "client-key-not-ours": stops(
     "The client key does not belong to the client certificate.",
@@ -235,7 +237,7 @@ export const FINDINGS = {
     "The file of authorities that callers are checked by cannot be used.",
     "correct authentication.x509.clientCAFile",
   ),
-  "client-ca-expired": hurts("An authority that callers are checked by is over.", "renew the cluster's CA"),
+  "client-ca-expired": hurts("Every authority that callers are checked by is over.", "renew the cluster's CA"),
   "clock-unset": stops(
     "The clock stands in the past: no certificate is valid.",
     "set it, and run a time service (chrony, systemd-timesyncd)",
@@ -252,7 +254,7 @@ export const FINDINGS = {
   ),
   "api-unauthorized": stops(
     "The API server does not know these credentials.",
-    `${RENEW}; the kubeconfig may be of another cluster`,
+    `the kubeconfig may be of another cluster; ${NEW_IDENTITY}`,
   ),
   "api-forbidden": stops(
     "The API server does not let this node read its own Node.",

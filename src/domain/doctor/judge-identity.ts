@@ -1,6 +1,6 @@
 /** Certificates, the clock they are read by, and what the API server makes of them. */
 import type { ApiSeen, HostFacts, IdentitySeen, PairSeen } from "./facts.ts";
-import { type FindingName, type Findings, finding } from "./finding.ts";
+import { type FindingName, type Findings, finding, unseen } from "./finding.ts";
 
 const DAY_MS = 86_400_000;
 /** No release of Kubernetes that this program knows of was there before. */
@@ -13,6 +13,7 @@ export function* judgeIdentity({ identity, nowWallMs, node }: HostFacts): Findin
   if (nowWallMs < NOT_BEFORE_WALL_MS) yield finding("clock-unset", `it is ${dayOf(nowWallMs)} by this host's clock`);
   if (!node.standalone) yield* judgeClient(identity, node.name, nowWallMs);
   const { serving, servingRotates, clientCa } = identity;
+  if (serving.kind === "unseen") yield* unseen({ "the serving certificate": serving });
   if (serving.kind === "refused") yield finding("serving-certificate-refused", serving.why);
   if (serving.kind === "there") {
     if (!serving.keyFits)
@@ -21,8 +22,9 @@ export function* judgeIdentity({ identity, nowWallMs, node }: HostFacts): Findin
   }
   if (clientCa?.kind === "refused") yield finding("client-ca-refused", clientCa.why);
   if (clientCa?.kind !== "there") return;
-  const over = clientCa.chain.find(({ notAfterWallMs }) => nowWallMs > notAfterWallMs);
-  if (over !== undefined)
+  // One that is over does not harm beside its successor.
+  const over = clientCa.chain.findLast(({ notAfterWallMs }) => nowWallMs > notAfterWallMs);
+  if (over !== undefined && clientCa.chain.every(({ notAfterWallMs }) => nowWallMs > notAfterWallMs))
     yield finding(
       "client-ca-expired",
       `${clientCa.where}: ${over.subject.commonName} ended on ${dayOf(over.notAfterWallMs)}`,

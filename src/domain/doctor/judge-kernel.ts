@@ -2,7 +2,6 @@
 import type { CgroupDriver } from "../runtime/runtime-info.ts";
 import type { CgroupsSeen, HostFacts, KernelSeen, KernelSetting } from "./facts.ts";
 import { type Finding, type Findings, finding, seenOf, unseen } from "./finding.ts";
-import { isOlder } from "./judge-runtime.ts";
 
 export function* judgeCgroups({ cgroups, runtime }: HostFacts): Findings {
   const { configured, systemd, tree: looked }: CgroupsSeen = cgroups;
@@ -45,10 +44,10 @@ const INSTANCES_MIN = 128;
 const WATCHES_MIN = 8_192;
 const PIDS_MIN = 32_768;
 
-export function* judgeKernel({ kernel, cgroups, network, node }: HostFacts): Findings {
-  const { release, protect, tunables, settings, fileSystems, messages }: KernelSeen = kernel;
+export function* judgeKernel({ kernel, cgroups, runtime, network, node }: HostFacts): Findings {
+  const { release, protect, mayFail, tunables, settings, fileSystems, messages }: KernelSeen = kernel;
   yield* unseen({
-    "the kernel's release": release,
+    "the kernel's release and the machine's id": release,
     "kernel settings": settings,
     "file systems of the kernel": fileSystems,
   });
@@ -61,19 +60,31 @@ export function* judgeKernel({ kernel, cgroups, network, node }: HostFacts): Fin
     if (value === wanted) continue;
     const seen = `${name} is ${value ?? "not there"}, and is to be ${wanted}`;
     if (protect) yield finding("kernel-setting-wrong", seen);
-    else if (!writable) yield finding("kernel-setting-locked", seen);
+    else if (!writable && !mayFail) yield finding("kernel-setting-locked", seen);
   }
   const there = seenOf(settings);
   if (there !== undefined) {
     yield* judgeForwarding(there, node.ipv6);
     yield* judgeLimits(there);
-    yield* judgeBridge(there, seenOf(network.configuration)?.plugins);
+    if (network.configured !== undefined) yield* judgeBridge(there, seenOf(network.configured.configuration)?.plugins);
   }
   const known = seenOf(fileSystems);
-  if (known !== undefined && !known.includes("overlay"))
+  if (known !== undefined && !known.includes("overlay") && !isWithoutOverlay(runtime.imageFolder))
     yield finding("overlay-missing", "/proc/filesystems does not name overlay");
   if (messages?.kind === "unseen") yield finding("kmsg-unreadable", messages.why);
 }
+
+/** Nothing is said of a version that is no number. */
+function isOlder(version: string, [major, minor]: readonly [number, number]): boolean {
+  const match = /^v?(\d+)\.(\d+)/.exec(version);
+  if (match === null) return false;
+  const [has, hasMinor] = [Number(match[1]), Number(match[2])];
+  return has < major || (has === major && hasMinor < minor);
+}
+
+/** Runtimes call the folder by what they put images together with: "io.containerd.snapshotter.v1.btrfs", "zfs-images". */
+const isWithoutOverlay = (imageFolder: string | undefined) =>
+  /[./](?:btrfs|zfs|native|devmapper|blockfile|vfs)(?:-images)?$/.test(imageFolder ?? "");
 
 const valueOf = (settings: readonly KernelSetting[], name: string) =>
   settings.find((setting) => setting.name === name)?.value;

@@ -10,13 +10,12 @@ export function* judgeRuntime(runtime: RuntimeSeen, network: NetworkSeen): Findi
   if (answer.kind === "stranger") return yield finding("runtime-without-cri", `${endpoint}: ${answer.why}`);
   const { name, version, apiVersion } = answer.version;
   // Where its configuration lies is for the runtime to say: of one that does not answer nothing is said.
-  const networkFindings = [...judgeNetwork(network, name)];
+  const networkFindings = [...judgeNetwork(network)];
   yield* networkFindings;
   if (apiVersion !== "v1")
     return yield finding("runtime-without-cri", `${name} ${version} at ${endpoint} speaks CRI ${apiVersion}`);
-  const oldest = OLDEST[name];
-  if (oldest !== undefined && isOlder(version, oldest))
-    yield finding("runtime-old", `${name} ${version} answers at ${endpoint}`);
+  if (runtime.driver.kind === "seen" && runtime.driver.value === undefined)
+    yield finding("runtime-old", `${name} ${version} at ${endpoint} does not know RuntimeConfig`);
   yield* unseen({ "the runtime's state": runtime.conditions });
   for (const { type, status, reason, message } of seenOf(runtime.conditions) ?? []) {
     if (status) continue;
@@ -27,34 +26,21 @@ export function* judgeRuntime(runtime: RuntimeSeen, network: NetworkSeen): Findi
   }
 }
 
-const OLDEST: Readonly<Record<string, readonly [major: number, minor: number]>> = {
-  containerd: [2, 0],
-  "cri-o": [1, 34],
-};
-
-/** Nothing is said of a version that is no number. */
-export function isOlder(version: string, [major, minor]: readonly [number, number]): boolean {
-  const match = /^v?(\d+)\.(\d+)/.exec(version);
-  if (match === null) return false;
-  const [has, hasMinor] = [Number(match[1]), Number(match[2])];
-  return has < major || (has === major && hasMinor < minor);
-}
-
-function* judgeNetwork(
-  { folder, programFolders, configuration, programs }: NetworkSeen,
-  runtimeName: string,
-): Findings {
-  yield* unseen({ [`network configurations in ${folder}`]: configuration, "network plug-ins": programs });
+/** Only where the runtime says that it looks: elsewhere its own word for the whole, NetworkReady, has to do. */
+function* judgeNetwork({ configured, programs, needsLoopback }: NetworkSeen): Findings {
+  if (configured === undefined) return;
+  const { folder, configuration } = configured;
+  yield* unseen({ [`network configurations in ${folder}`]: configuration });
+  if (programs !== undefined) yield* unseen({ "network plug-ins": programs.found });
   if (configuration.kind === "unseen") return;
   const taken = configuration.value;
   if (taken === undefined)
     return yield finding("cni-configuration-missing", `${folder} holds no .conf, .conflist or .json`);
   const { file, plugins } = taken;
   if ("fault" in plugins) return yield finding("cni-configuration-broken", `${file}: ${plugins.fault}`);
-  const there = seenOf(programs);
+  const there = programs === undefined ? undefined : seenOf(programs.found);
   if (there === undefined) return;
-  // containerd makes each pod's loopback by the plug-in of that name.
-  const needed = [...new Set([...plugins, ...(runtimeName === "containerd" ? ["loopback"] : [])])];
+  const needed = [...new Set([...plugins, ...(needsLoopback ? ["loopback"] : [])])];
   for (const plugin of needed.filter((each) => !there.includes(each)))
-    yield finding("cni-plugin-missing", `${plugin}, needed by ${file}, is not in ${programFolders.join(" or ")}`);
+    yield finding("cni-plugin-missing", `${plugin}, needed by ${file}, is not in ${programs?.folders.join(" or ")}`);
 }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { configurationName, networkConfiguration } from "./network-configuration.ts";
-import { runtimeSettings, USUAL_SETTINGS } from "./runtime-settings.ts";
+import { NO_SETTINGS, runtimeSettings } from "./runtime-settings.ts";
 
-test("containerd's settings are taken from what it tells, the usual places where it does not", () => {
+test("containerd's settings are taken from what it tells, and nothing is assumed where a runtime does not", () => {
   const handler = (isSystemd: boolean) => ({
     defaultRuntimeName: "runc",
     runtimes: { runc: { options: { SystemdCgroup: isSystemd } } },
@@ -13,14 +13,17 @@ test("containerd's settings are taken from what it tells, the usual places where
     networkFolder: "/c",
     networkProgramFolders: ["/a", "/b"],
     driver: "systemd",
+    needsLoopback: true,
   });
   assert.deepEqual(told({ cni: { binDir: "/old" }, containerd: handler(false) }), {
-    ...USUAL_SETTINGS,
+    ...NO_SETTINGS,
     networkProgramFolders: ["/old"],
     driver: "cgroupfs",
+    needsLoopback: true,
   });
-  assert.deepEqual(told({}), USUAL_SETTINGS);
-  assert.deepEqual(runtimeSettings({ other: "{" }), USUAL_SETTINGS);
+  assert.equal(told({ cni: { useInternalLoopback: true } }).needsLoopback, false);
+  assert.deepEqual(told({ sandboxImage: "pause" }), NO_SETTINGS, "as CRI-O");
+  assert.deepEqual(runtimeSettings({ other: "{" }), NO_SETTINGS);
   assert.throws(() => runtimeSettings({ config: "{" }), SyntaxError);
 });
 

@@ -1,17 +1,20 @@
-/** What a runtime tells of its own settings when it is asked to be verbose. containerd does; others leave it to their documented places. */
+/** What a runtime tells of its own settings when it is asked to be verbose. containerd does; others tell little, and nothing is assumed of them. */
 import type { CgroupDriver } from "../runtime/runtime-info.ts";
 
 export interface RuntimeSettings {
-  readonly networkFolder: string;
-  readonly networkProgramFolders: readonly string[];
-  /** Undefined: it does not say. */
+  /** Undefined each: it does not say. */
+  readonly networkFolder: string | undefined;
+  readonly networkProgramFolders: readonly string[] | undefined;
   readonly driver: CgroupDriver | undefined;
+  /** Whether it makes each pod's loopback by the plug-in of that name. */
+  readonly needsLoopback: boolean;
 }
 
-export const USUAL_SETTINGS: RuntimeSettings = {
-  networkFolder: "/etc/cni/net.d",
-  networkProgramFolders: ["/opt/cni/bin"],
+export const NO_SETTINGS: RuntimeSettings = {
+  networkFolder: undefined,
+  networkProgramFolders: undefined,
   driver: undefined,
+  needsLoopback: false,
 };
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -19,7 +22,7 @@ type Entry = Readonly<Record<string, unknown>>;
 /** Throws where it says something that cannot be read. */
 export function runtimeSettings(info: Readonly<Record<string, string>>): RuntimeSettings {
   const text = info["config"];
-  if (text === undefined) return USUAL_SETTINGS;
+  if (text === undefined) return NO_SETTINGS;
   const config = entryOf(JSON.parse(text));
   const cni = entryOf(config["cni"]);
   const containerd = entryOf(config["containerd"]);
@@ -27,9 +30,11 @@ export function runtimeSettings(info: Readonly<Record<string, string>>): Runtime
   const folders = Array.isArray(cni["binDirs"]) ? cni["binDirs"] : [cni["binDir"]];
   const named = folders.filter((each): each is string => typeof each === "string" && each !== "");
   return {
-    networkFolder: typeof folder === "string" && folder !== "" ? folder : USUAL_SETTINGS.networkFolder,
-    networkProgramFolders: named.length > 0 ? named : USUAL_SETTINGS.networkProgramFolders,
+    networkFolder: typeof folder === "string" && folder !== "" ? folder : undefined,
+    networkProgramFolders: named.length > 0 ? named : undefined,
     driver: driverOf(containerd),
+    // Those of containerd are the only ones that are known by this name.
+    needsLoopback: config["cni"] !== undefined && cni["useInternalLoopback"] !== true,
   };
 }
 

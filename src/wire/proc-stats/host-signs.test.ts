@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -99,6 +99,22 @@ test("addresses are read out of the kernel's table, in either family", () => {
     parseListeners(v6.map((hex) => line(`${hex}:0050`, "0A", 1)).join("")).map(({ address }) => address),
     ["::", "::1", "2001:db8::1"],
   );
+});
+
+test("who holds a lock of the same number on another disk is no agent", async () => {
+  const lockFile = "/var/lib/kubelet/deckhand/lock";
+  const seen = async (args: readonly string[]) => {
+    const processes = { "/proc/10/cmdline": "agent\0", "/proc/20/cmdline": `${args.join("\0")}\0` };
+    const signs = tree({ [lockFile]: "", ...processes, "/proc/20/stat": "20 (flock) S 10 20 20 0" });
+    const root = join(scratch, `tree-${trees}`);
+    mkdirSync(join(root, "/proc/self/ns"), { recursive: true });
+    symlinkSync("net:[1]", join(root, "/proc/self/ns/net"));
+    const { ino } = statSync(join(root, lockFile));
+    writeFileSync(join(root, "/proc/locks"), `1: FLOCK  ADVISORY  WRITE 20 08:01:${ino} 0 EOF\n`);
+    return signs.agents(lockFile);
+  };
+  assert.deepEqual(await seen(["flock", "/var/lib/dpkg/lock", "sleep", "9"]), []);
+  assert.deepEqual(await seen(["flock", "-n", lockFile, "sh"]), [{ pid: 10, command: "agent", isDeckhand: true }]);
 });
 
 test("a kubelet is found by how it was called, and whoever holds the lock is Deckhand", async () => {

@@ -6,7 +6,7 @@ import { kubeletKind } from "../../domain/doctor/kubelet-process.ts";
 import type { HostSigns } from "../../ports/host-signs.ts";
 import { errnoOf } from "../host/errno.ts";
 import { KernelFiles } from "./kernel-files.ts";
-import { parentOf, readProcesses, readSocketOwners } from "./processes.ts";
+import { parentOf, readProcesses, readSocketOwners, type SeenProcess } from "./processes.ts";
 import { readListeners } from "./sockets.ts";
 
 export interface HostSignsOptions {
@@ -123,21 +123,31 @@ async function listeners(files: KernelFiles, ports: ReadonlySet<number>): Promis
 }
 
 async function agents(files: KernelFiles, lockFile: string): Promise<readonly AgentProcess[]> {
-  const holder = await lockHolder(files, lockFile);
-  return (await readProcesses(files)).flatMap(({ pid, args, executable, isInOurNetwork }) => {
+  const processes = await readProcesses(files);
+  const holders = await lockHolders(files, lockFile, processes);
+  return processes.flatMap(({ pid, args, executable, isInOurNetwork }) => {
     const kind = kubeletKind(args, executable);
-    const holds = pid === holder;
+    const holds = holders.has(pid);
     if (!holds && (kind === undefined || isInOurNetwork === false)) return [];
     return [{ pid, command: commandText(args), isDeckhand: holds || kind === "deckhand" }];
   });
 }
 
-/** Deckhand's lock is held by a child of the agent, see wire/host/process-lock.ts. Undefined: nobody holds it. */
-async function lockHolder(files: KernelFiles, lockFile: string): Promise<number | undefined> {
+/**
+ * Deckhand's lock is held by a child of the agent, see wire/host/process-lock.ts. A file of another disk may have the same number, and what device
+ * the kernel's table names is not always the one that stat tells: so the child has to name the file, too.
+ */
+async function lockHolders(
+  files: KernelFiles,
+  lockFile: string,
+  processes: readonly SeenProcess[],
+): Promise<ReadonlySet<number | undefined>> {
   const facts = await unlessMissing(stat(files.path(lockFile)));
-  if (facts === undefined) return undefined;
+  if (facts === undefined) return new Set();
   const held = linesOf(await files.read("/proc/locks"))
     .map((line) => line.split(/\s+/))
-    .find(([, kind, , , , place]) => kind === "FLOCK" && place?.split(":")[2] === String(facts.ino));
-  return held === undefined ? undefined : parentOf(files, Number(held[4]));
+    .filter(([, kind, , , , place]) => kind === "FLOCK" && place?.split(":")[2] === String(facts.ino))
+    .map(([, , , , pid]) => Number(pid));
+  const ours = processes.filter(({ pid, args }) => held.includes(pid) && args.includes(lockFile));
+  return new Set(await Promise.all(ours.map(({ pid }) => parentOf(files, pid))));
 }

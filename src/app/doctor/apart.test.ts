@@ -1,0 +1,54 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { waitUntil } from "../../../test/cluster/wait.ts";
+import type { Clock } from "../../ports/clock.ts";
+import { hostClock } from "../../wire/host/clock.ts";
+import { doctorApart } from "./apart.ts";
+
+/** What is said of a process that runs this script in doctor's place. */
+async function ask(script: string, args: readonly string[] = [], clock: Clock = hostClock) {
+  const said = { stdout: "", stderr: "" };
+  const io = {
+    clock,
+    stdout: (text: string) => void (said.stdout += text),
+    stderr: (text: string) => void (said.stderr += text),
+  };
+  const exitCode = await doctorApart(args, io, { file: process.execPath, args: ["-e", script, "--"] });
+  return { exitCode, ...said };
+}
+
+const STUCK = "setInterval(() => {}, 1_000)";
+const answers = (fields: string) => `console.log(JSON.stringify({ exitCode: 2, stdout: "", stderr: "", ${fields} }))`;
+
+test("what the looking process says is said, with its exit code", async () => {
+  assert.deepEqual(await ask(answers(`stdout: process.argv.slice(1).join(), stderr: "oh"`), ["-o", "json"]), {
+    exitCode: 2,
+    stdout: "-o,json",
+    stderr: "oh",
+  });
+});
+
+test("it has threads to spare", async () => {
+  assert.equal((await ask(answers("stdout: process.env.UV_THREADPOOL_SIZE"))).stdout, "64");
+});
+
+test("a process that has answered and does not end is not waited for", async () => {
+  const { stdout } = await ask(`${answers("stdout: String(process.pid)")}; ${STUCK}`);
+  await waitUntil("it is gone", 10_000, async () => {
+    try {
+      return !process.kill(Number(stdout), 0);
+    } catch {
+      return true;
+    }
+  });
+});
+
+test("a process that says nothing could not look", async () => {
+  const hurried: Clock = { ...hostClock, after: (ms, fire) => hostClock.after(ms / 100, fire) };
+  const silent = await ask(STUCK, [], hurried);
+  assert.equal(silent.exitCode, 1);
+  assert.match(silent.stdout, /could-not-look\n +this host: no answer within 180000 ms\n/);
+  const broken = await ask(`console.error("Error: oh"); process.exit(7)`, ["-o=json"]);
+  const told = JSON.parse(broken.stdout) as { readonly findings: readonly { readonly seen: string }[] };
+  assert.match(told.findings[0]?.seen ?? "", /it ended with 7: Error: oh$/);
+});
