@@ -64,12 +64,17 @@ describe("the Debian package", () => {
     kubeletPackage({ version, program: { text: `#!/bin/sh\necho Go ${version}\n` }, units }, folder.root);
   const install = (root: PackageRoot, ...files: readonly string[]) => root.must("dpkg", "--install", ...files);
   const who = async (root: PackageRoot) => (await root.must("/usr/bin/kubelet")).trim();
+  const stateOf = async (root: PackageRoot, name: string) =>
+    (await root.must("dpkg-query", "--show", "--showformat=${Status}", name)).trim();
   const typeOf = async (root: PackageRoot) => (await root.must("sh", "-c", `sed -n 's/^Type=//p' ${UNIT}`)).trim();
 
   test("takes the place of an installed kubelet, whose own files wait; kubeadm's drop-in is as it was", async () => {
     const root = await newRoot();
     await install(root, await goKubelet("1.36.4-1.1"), await kubeadmPackage("1.36.4-1.1", folder.root));
-    assert.deepEqual([await who(root), await root.asked()], ["Go 1.36.4-1.1", []]);
+    assert.deepEqual(
+      [await who(root), await root.asked()],
+      ["Go 1.36.4-1.1", ["preset kubelet.service: /usr/bin/kubelet "]],
+    );
     await install(root, ours("0.1.0"));
     assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
     assert.equal(await root.must("cat", DROP_IN), KUBEADM_DROP_IN);
@@ -93,9 +98,13 @@ describe("the Debian package", () => {
         "--system daemon-reload: /usr/bin/deckhand notify",
         "try-restart kubelet.service: /usr/bin/deckhand notify",
       ]);
-      // The other package is upgraded meanwhile, as a machine's packages are, and nobody notices.
+      // The other package is upgraded meanwhile, as a machine's packages are, and the agent runs on.
       await install(root, await goKubelet("1.36.4-1.1", units));
-      assert.deepEqual([await who(root), await typeOf(root), await root.asked()], ["deckhand 0.2.0", "notify", []]);
+      assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.2.0", "notify"]);
+      assert.deepEqual(await root.asked(), [
+        "daemon-reload: /usr/bin/deckhand notify",
+        "preset kubelet.service: /usr/bin/deckhand notify",
+      ]);
       await root.must("dpkg", "--remove", "deckhand");
       assert.equal(await who(root), "Go 1.36.4-1.1");
       assert.equal(await root.must("cat", UNIT), UPSTREAM_UNIT);
@@ -128,14 +137,45 @@ describe("the Debian package", () => {
     }
   });
 
-  test("a kubelet that comes later waits its turn, and one that goes leaves ours alone", async () => {
+  for (const [units, ...remove] of [
+    ["/usr/lib", "apt-get", "--assume-yes", "remove"],
+    ["/lib", "dpkg", "--remove"],
+  ] as const) {
+    test(`a kubelet that comes later waits its turn, and one that goes leaves ours running, with units below ${units}, by ${remove[0]}`, async () => {
+      const root = await newRoot();
+      await install(root, ours("0.1.0"));
+      await root.asked();
+      await install(root, await goKubelet("1.36.4-1.1", units));
+      assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
+      assert.deepEqual(await root.asked(), ["preset kubelet.service: /usr/bin/deckhand notify"]);
+      await root.must(...remove, "kubelet");
+      assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
+      assert.equal(await root.exists("/usr/bin/kubelet.distrib"), false);
+      // Upstream's scripts mean their own service, and ours has its name.
+      assert.deepEqual(await root.asked(), [
+        "--no-reload disable kubelet.service: /usr/bin/deckhand notify",
+        "stop kubelet.service: /usr/bin/deckhand notify",
+        "daemon-reload: /usr/bin/deckhand notify",
+        "enable kubelet.service: /usr/bin/deckhand notify",
+        "start kubelet.service: /usr/bin/deckhand notify",
+      ]);
+      assert.equal(await root.enabled(), true);
+      assert.equal(await stateOf(root, "deckhand"), "install ok installed");
+      await root.must("dpkg", "--purge", "kubelet");
+      assert.deepEqual(await root.asked(), ["daemon-reload: /usr/bin/deckhand notify"]);
+    });
+  }
+
+  test("removed together with the kubelet that it stands in for, it starts nothing", async () => {
     const root = await newRoot();
-    await install(root, ours("0.1.0"));
-    await install(root, await goKubelet("1.36.4-1.1"));
-    assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
-    await root.must("dpkg", "--remove", "kubelet");
-    assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
-    assert.equal(await root.exists("/usr/bin/kubelet.distrib"), false);
+    await install(root, await goKubelet("1.36.4-1.1"), ours("0.1.0"));
+    await root.asked();
+    await root.must("dpkg", "--remove", "kubelet", "deckhand");
+    assert.deepEqual(
+      (await root.asked()).filter((line) => /^(enable|start) /.test(line)),
+      [],
+    );
+    assert.equal(await root.enabled(), false);
   });
 
   test("is installed, looked at and removed by the commands of the page", async () => {

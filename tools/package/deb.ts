@@ -56,6 +56,7 @@ export function buildDeb(source: DebSource, folder: string): string {
     for (const script of ["preinst", "postinst", "prerm", "postrm"]) {
       place(`DEBIAN/${script}`, 0o755, { file: inRepository(`tools/package/debian/${script}`) });
     }
+    place("DEBIAN/triggers", 0o644, { file: inRepository("tools/package/debian/triggers") });
     place("usr/bin/deckhand", 0o755, { file: executable });
     symlinkSync("deckhand", join(root, "usr/bin/kubelet"));
     place("usr/lib/systemd/system/kubelet.service", 0o644, { file: inRepository("tools/package/kubelet.service") });
