@@ -130,8 +130,11 @@ describe("the Debian package", () => {
       "try-restart kubelet.service: /usr/bin/deckhand notify",
     ]);
     await root.must("dpkg", "--remove", "kubeadm", "deckhand");
-    const [first] = await root.asked();
-    assert.equal(first, "disable --now kubelet.service: /usr/bin/deckhand notify");
+    assert.deepEqual(await root.asked(), [
+      "disable kubelet.service: /usr/bin/deckhand notify",
+      "stop kubelet.service: /usr/bin/deckhand notify",
+      "--system daemon-reload: /usr/bin/kubelet ",
+    ]);
     for (const path of [...PLACES, "/usr/bin/deckhand", "/usr/share/doc/deckhand"]) {
       assert.equal(await root.exists(path), false, path);
     }
@@ -192,12 +195,35 @@ describe("the Debian package", () => {
     assert.equal(await who(root), "Go 1.36.4-1.1");
   });
 
-  test("where systemd does not run, nothing is asked of it", async () => {
+  test("where systemd does not run, as when an image is made, the service is enabled for when it does", async () => {
     const root = await newRoot();
     await root.must("rm", "-r", "/run/systemd/system");
     await install(root, ours("0.1.0"));
+    assert.deepEqual(await root.asked(), ["enable kubelet.service: /usr/bin/deckhand notify"]);
+    assert.equal(await root.enabled(), true);
     await root.must("dpkg", "--remove", "deckhand");
-    assert.deepEqual(await root.asked(), []);
+    assert.deepEqual(await root.asked(), ["disable kubelet.service: /usr/bin/deckhand notify"]);
+    assert.equal(await root.enabled(), false);
+  });
+
+  test("installed again it is enabled again, unless the operator had disabled it", async () => {
+    const root = await newRoot();
+    const enabledAfter = async (...commands: ReadonlyArray<readonly string[]>) => {
+      for (const line of commands) await root.must(...line);
+      return root.enabled();
+    };
+    const [first, later] = [ours("0.1.0"), ours("0.2.0")];
+    const go = await goKubelet("1.36.4-1.1");
+    const put = (file: string) => ["dpkg", "--install", file];
+    const remove = (name: string) => ["dpkg", "--remove", name];
+    assert.equal(await enabledAfter(put(first), remove("deckhand"), put(first)), true);
+    // It was another's to disable meanwhile.
+    assert.equal(await enabledAfter(put(go), remove("deckhand"), remove("kubelet"), put(first)), true);
+    assert.equal(await enabledAfter(["systemctl", "disable", "kubelet.service"], put(later)), false);
+    assert.equal(await enabledAfter(remove("deckhand"), put(first)), false);
+    assert.equal(await enabledAfter(["dpkg", "--purge", "deckhand"], put(first)), true);
+    await root.must("dpkg", "--purge", "deckhand", "kubelet");
+    assert.equal(await root.exists("/var/lib/deckhand"), false);
   });
 
   test("the unit and kubeadm's drop-in are a service that systemd itself understands", async () => {
