@@ -181,6 +181,38 @@ describe("the Debian package", () => {
     assert.equal(await root.enabled(), false);
   });
 
+  for (const [what, path, make] of [
+    [
+      "a service of the operator's own",
+      "/etc/systemd/system/kubelet.service",
+      `printf '[Service]\\nExecStart=/usr/local/bin/kubelet\\n[Install]\\nWantedBy=multi-user.target\\n' >`,
+    ],
+    ["one that is masked", "/etc/systemd/system/kubelet.service", "ln -s /dev/null"],
+    ["one that is masked until the next boot", "/run/systemd/system/kubelet.service", "ln -s /dev/null"],
+  ] as const) {
+    test(`${what} is left alone, and a line says so`, async () => {
+      const root = await newRoot();
+      await root.must("sh", "-ec", `${make} ${path}`);
+      const said = `deckhand: kubelet.service is ${path}, not the package's, and is left as it is`;
+      for (const version of ["0.1.0", "0.2.0"]) {
+        assert.ok((await install(root, ours(version))).includes(said));
+      }
+      await root.must("dpkg", "--remove", "deckhand");
+      assert.deepEqual(await root.asked(), []);
+      await install(root, await goKubelet("1.36.4-1.1"), ours("0.1.0"));
+      await root.asked();
+      await root.must("dpkg", "--remove", "kubelet");
+      assert.deepEqual(
+        (await root.asked()).filter((line) => /^(enable|start) /.test(line)),
+        [],
+      );
+      await install(root, await goKubelet("1.36.4-1.1"));
+      await root.asked();
+      assert.ok((await root.must("dpkg", "--remove", "deckhand")).includes(said));
+      assert.deepEqual(await root.asked(), []);
+    });
+  }
+
   test("is installed, looked at and removed by the commands of the page", async () => {
     const root = await newRoot();
     await install(root, await goKubelet("1.36.4-1.1"));
