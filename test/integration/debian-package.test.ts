@@ -122,8 +122,10 @@ describe("the Debian package", () => {
 
   test("is a kubelet where there was none, enough for kubeadm, and leaves none behind", async () => {
     const root = await newRoot();
-    await install(root, ours("0.1.0"), await kubeadmPackage("1.36.4-1.1", folder.root));
-    assert.equal(await who(root), "deckhand 0.1.0");
+    const kubeadm = await kubeadmPackage("1.36.4-1.1", folder.root);
+    assert.match((await root.run("dpkg", "--install", kubeadm)).stderr, /kubeadm depends on kubelet/);
+    await install(root, ours("0.1.0"), kubeadm);
+    assert.deepEqual([await who(root), await stateOf(root, "kubeadm")], ["deckhand 0.1.0", "install ok installed"]);
     assert.deepEqual(await root.asked(), [
       "--system daemon-reload: /usr/bin/deckhand notify",
       "enable kubelet.service: /usr/bin/deckhand notify",
@@ -212,6 +214,38 @@ describe("the Debian package", () => {
       assert.deepEqual(await root.asked(), []);
     });
   }
+
+  for (const missing of ["libatomic1", "libc6", "libgcc-s1", "libstdc++6", "mount"]) {
+    test(`without ${missing} it is refused before anything is diverted, and the kubelet is as it was`, async () => {
+      const root = await newRoot();
+      await install(root, await goKubelet("1.36.4-1.1"));
+      await root.asked();
+      // Only to dpkg: its own programs need most of them.
+      await root.must(
+        "sed",
+        "-i",
+        `/^Package: ${missing}$/,/^$/s/^Status: .*/Status: deinstall ok config-files/`,
+        "/var/lib/dpkg/status",
+      );
+      const { code, stderr } = await root.run("dpkg", "--install", ours("0.1.0"));
+      assert.deepEqual([code, stderr.includes(`deckhand pre-depends on ${missing}`)], [1, true], stderr);
+      assert.deepEqual([await who(root), await root.asked()], ["Go 1.36.4-1.1", []]);
+      assert.equal(await root.must("dpkg-divert", "--list", "*kubelet*"), "");
+    });
+  }
+
+  test("one that does not start says so, is installed nevertheless, and can be removed", async () => {
+    const root = await newRoot();
+    await install(root, await goKubelet("1.36.4-1.1"));
+    await root.fail("try-restart");
+    const said = "deckhand: kubelet.service did not start again: see journalctl -u kubelet";
+    const installed = await root.run("dpkg", "--install", ours("0.1.0"));
+    assert.deepEqual([installed.code, installed.stderr.includes(said)], [0, true], installed.stderr);
+    assert.deepEqual([await who(root), await stateOf(root, "deckhand")], ["deckhand 0.1.0", "install ok installed"]);
+    const removed = await root.run("dpkg", "--remove", "deckhand");
+    assert.deepEqual([removed.code, removed.stderr.includes(said)], [0, true], removed.stderr);
+    assert.equal(await who(root), "Go 1.36.4-1.1");
+  });
 
   test("is installed, looked at and removed by the commands of the page", async () => {
     const root = await newRoot();
