@@ -64,12 +64,17 @@ describe("the Debian package", () => {
     kubeletPackage({ version, program: { text: `#!/bin/sh\necho Go ${version}\n` }, units }, folder.root);
   const install = (root: PackageRoot, ...files: readonly string[]) => root.must("dpkg", "--install", ...files);
   const who = async (root: PackageRoot) => (await root.must("/usr/bin/kubelet")).trim();
+  const stateOf = async (root: PackageRoot, name: string) =>
+    (await root.must("dpkg-query", "--show", "--showformat=${Status}", name)).trim();
   const typeOf = async (root: PackageRoot) => (await root.must("sh", "-c", `sed -n 's/^Type=//p' ${UNIT}`)).trim();
 
   test("takes the place of an installed kubelet, whose own files wait; kubeadm's drop-in is as it was", async () => {
     const root = await newRoot();
     await install(root, await goKubelet("1.36.4-1.1"), await kubeadmPackage("1.36.4-1.1", folder.root));
-    assert.deepEqual([await who(root), await root.asked()], ["Go 1.36.4-1.1", []]);
+    assert.deepEqual(
+      [await who(root), await root.asked()],
+      ["Go 1.36.4-1.1", ["preset kubelet.service: /usr/bin/kubelet "]],
+    );
     await install(root, ours("0.1.0"));
     assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
     assert.equal(await root.must("cat", DROP_IN), KUBEADM_DROP_IN);
@@ -93,9 +98,13 @@ describe("the Debian package", () => {
         "--system daemon-reload: /usr/bin/deckhand notify",
         "try-restart kubelet.service: /usr/bin/deckhand notify",
       ]);
-      // The other package is upgraded meanwhile, as a machine's packages are, and nobody notices.
+      // The other package is upgraded meanwhile, as a machine's packages are, and the agent runs on.
       await install(root, await goKubelet("1.36.4-1.1", units));
-      assert.deepEqual([await who(root), await typeOf(root), await root.asked()], ["deckhand 0.2.0", "notify", []]);
+      assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.2.0", "notify"]);
+      assert.deepEqual(await root.asked(), [
+        "daemon-reload: /usr/bin/deckhand notify",
+        "preset kubelet.service: /usr/bin/deckhand notify",
+      ]);
       await root.must("dpkg", "--remove", "deckhand");
       assert.equal(await who(root), "Go 1.36.4-1.1");
       assert.equal(await root.must("cat", UNIT), UPSTREAM_UNIT);
@@ -113,29 +122,129 @@ describe("the Debian package", () => {
 
   test("is a kubelet where there was none, enough for kubeadm, and leaves none behind", async () => {
     const root = await newRoot();
-    await install(root, ours("0.1.0"), await kubeadmPackage("1.36.4-1.1", folder.root));
-    assert.equal(await who(root), "deckhand 0.1.0");
+    const kubeadm = await kubeadmPackage("1.36.4-1.1", folder.root);
+    assert.match((await root.run("dpkg", "--install", kubeadm)).stderr, /kubeadm depends on kubelet/);
+    await install(root, ours("0.1.0"), kubeadm);
+    assert.deepEqual([await who(root), await stateOf(root, "kubeadm")], ["deckhand 0.1.0", "install ok installed"]);
     assert.deepEqual(await root.asked(), [
       "--system daemon-reload: /usr/bin/deckhand notify",
       "enable kubelet.service: /usr/bin/deckhand notify",
       "try-restart kubelet.service: /usr/bin/deckhand notify",
     ]);
     await root.must("dpkg", "--remove", "kubeadm", "deckhand");
-    const [first] = await root.asked();
-    assert.equal(first, "disable --now kubelet.service: /usr/bin/deckhand notify");
+    assert.deepEqual(await root.asked(), [
+      "disable kubelet.service: /usr/bin/deckhand notify",
+      "stop kubelet.service: /usr/bin/deckhand notify",
+      "--system daemon-reload: /usr/bin/kubelet ",
+    ]);
     for (const path of [...PLACES, "/usr/bin/deckhand", "/usr/share/doc/deckhand"]) {
       assert.equal(await root.exists(path), false, path);
     }
   });
 
-  test("a kubelet that comes later waits its turn, and one that goes leaves ours alone", async () => {
+  for (const [units, ...remove] of [
+    ["/usr/lib", "apt-get", "--assume-yes", "remove"],
+    ["/lib", "dpkg", "--remove"],
+  ] as const) {
+    test(`a kubelet that comes later waits its turn, and one that goes leaves ours running, with units below ${units}, by ${remove[0]}`, async () => {
+      const root = await newRoot();
+      await install(root, ours("0.1.0"));
+      await root.asked();
+      await install(root, await goKubelet("1.36.4-1.1", units));
+      assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
+      assert.deepEqual(await root.asked(), ["preset kubelet.service: /usr/bin/deckhand notify"]);
+      await root.must(...remove, "kubelet");
+      assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
+      assert.equal(await root.exists("/usr/bin/kubelet.distrib"), false);
+      // Upstream's scripts mean their own service, and ours has its name.
+      assert.deepEqual(await root.asked(), [
+        "--no-reload disable kubelet.service: /usr/bin/deckhand notify",
+        "stop kubelet.service: /usr/bin/deckhand notify",
+        "daemon-reload: /usr/bin/deckhand notify",
+        "enable kubelet.service: /usr/bin/deckhand notify",
+        "start kubelet.service: /usr/bin/deckhand notify",
+      ]);
+      assert.equal(await root.enabled(), true);
+      assert.equal(await stateOf(root, "deckhand"), "install ok installed");
+      await root.must("dpkg", "--purge", "kubelet");
+      assert.deepEqual(await root.asked(), ["daemon-reload: /usr/bin/deckhand notify"]);
+    });
+  }
+
+  test("removed together with the kubelet that it stands in for, it starts nothing", async () => {
     const root = await newRoot();
-    await install(root, ours("0.1.0"));
+    await install(root, await goKubelet("1.36.4-1.1"), ours("0.1.0"));
+    await root.asked();
+    await root.must("dpkg", "--remove", "kubelet", "deckhand");
+    assert.deepEqual(
+      (await root.asked()).filter((line) => /^(enable|start) /.test(line)),
+      [],
+    );
+    assert.equal(await root.enabled(), false);
+  });
+
+  for (const [what, path, make] of [
+    [
+      "a service of the operator's own",
+      "/etc/systemd/system/kubelet.service",
+      `printf '[Service]\\nExecStart=/usr/local/bin/kubelet\\n[Install]\\nWantedBy=multi-user.target\\n' >`,
+    ],
+    ["one that is masked", "/etc/systemd/system/kubelet.service", "ln -s /dev/null"],
+    ["one that is masked until the next boot", "/run/systemd/system/kubelet.service", "ln -s /dev/null"],
+  ] as const) {
+    test(`${what} is left alone, and a line says so`, async () => {
+      const root = await newRoot();
+      await root.must("sh", "-ec", `${make} ${path}`);
+      const said = `deckhand: kubelet.service is ${path}, not the package's, and is left as it is`;
+      for (const version of ["0.1.0", "0.2.0"]) {
+        assert.ok((await install(root, ours(version))).includes(said));
+      }
+      await root.must("dpkg", "--remove", "deckhand");
+      assert.deepEqual(await root.asked(), []);
+      await install(root, await goKubelet("1.36.4-1.1"), ours("0.1.0"));
+      await root.asked();
+      await root.must("dpkg", "--remove", "kubelet");
+      assert.deepEqual(
+        (await root.asked()).filter((line) => /^(enable|start) /.test(line)),
+        [],
+      );
+      await install(root, await goKubelet("1.36.4-1.1"));
+      await root.asked();
+      assert.ok((await root.must("dpkg", "--remove", "deckhand")).includes(said));
+      assert.deepEqual(await root.asked(), []);
+    });
+  }
+
+  for (const missing of ["libatomic1", "libc6", "libgcc-s1", "libstdc++6", "mount"]) {
+    test(`without ${missing} it is refused before anything is diverted, and the kubelet is as it was`, async () => {
+      const root = await newRoot();
+      await install(root, await goKubelet("1.36.4-1.1"));
+      await root.asked();
+      // Only to dpkg: its own programs need most of them.
+      await root.must(
+        "sed",
+        "-i",
+        `/^Package: ${missing}$/,/^$/s/^Status: .*/Status: deinstall ok config-files/`,
+        "/var/lib/dpkg/status",
+      );
+      const { code, stderr } = await root.run("dpkg", "--install", ours("0.1.0"));
+      assert.deepEqual([code, stderr.includes(`deckhand pre-depends on ${missing}`)], [1, true], stderr);
+      assert.deepEqual([await who(root), await root.asked()], ["Go 1.36.4-1.1", []]);
+      assert.equal(await root.must("dpkg-divert", "--list", "*kubelet*"), "");
+    });
+  }
+
+  test("one that does not start says so, is installed nevertheless, and can be removed", async () => {
+    const root = await newRoot();
     await install(root, await goKubelet("1.36.4-1.1"));
-    assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
-    await root.must("dpkg", "--remove", "kubelet");
-    assert.deepEqual([await who(root), await typeOf(root)], ["deckhand 0.1.0", "notify"]);
-    assert.equal(await root.exists("/usr/bin/kubelet.distrib"), false);
+    await root.fail("try-restart");
+    const said = "deckhand: kubelet.service did not start again: see journalctl -u kubelet";
+    const installed = await root.run("dpkg", "--install", ours("0.1.0"));
+    assert.deepEqual([installed.code, installed.stderr.includes(said)], [0, true], installed.stderr);
+    assert.deepEqual([await who(root), await stateOf(root, "deckhand")], ["deckhand 0.1.0", "install ok installed"]);
+    const removed = await root.run("dpkg", "--remove", "deckhand");
+    assert.deepEqual([removed.code, removed.stderr.includes(said)], [0, true], removed.stderr);
+    assert.equal(await who(root), "Go 1.36.4-1.1");
   });
 
   test("is installed, looked at and removed by the commands of the page", async () => {
@@ -152,12 +261,35 @@ describe("the Debian package", () => {
     assert.equal(await who(root), "Go 1.36.4-1.1");
   });
 
-  test("where systemd does not run, nothing is asked of it", async () => {
+  test("where systemd does not run, as when an image is made, the service is enabled for when it does", async () => {
     const root = await newRoot();
     await root.must("rm", "-r", "/run/systemd/system");
     await install(root, ours("0.1.0"));
+    assert.deepEqual(await root.asked(), ["enable kubelet.service: /usr/bin/deckhand notify"]);
+    assert.equal(await root.enabled(), true);
     await root.must("dpkg", "--remove", "deckhand");
-    assert.deepEqual(await root.asked(), []);
+    assert.deepEqual(await root.asked(), ["disable kubelet.service: /usr/bin/deckhand notify"]);
+    assert.equal(await root.enabled(), false);
+  });
+
+  test("installed again it is enabled again, unless the operator had disabled it", async () => {
+    const root = await newRoot();
+    const enabledAfter = async (...commands: ReadonlyArray<readonly string[]>) => {
+      for (const line of commands) await root.must(...line);
+      return root.enabled();
+    };
+    const [first, later] = [ours("0.1.0"), ours("0.2.0")];
+    const go = await goKubelet("1.36.4-1.1");
+    const put = (file: string) => ["dpkg", "--install", file];
+    const remove = (name: string) => ["dpkg", "--remove", name];
+    assert.equal(await enabledAfter(put(first), remove("deckhand"), put(first)), true);
+    // It was another's to disable meanwhile.
+    assert.equal(await enabledAfter(put(go), remove("deckhand"), remove("kubelet"), put(first)), true);
+    assert.equal(await enabledAfter(["systemctl", "disable", "kubelet.service"], put(later)), false);
+    assert.equal(await enabledAfter(remove("deckhand"), put(first)), false);
+    assert.equal(await enabledAfter(["dpkg", "--purge", "deckhand"], put(first)), true);
+    await root.must("dpkg", "--purge", "deckhand", "kubelet");
+    assert.equal(await root.exists("/var/lib/deckhand"), false);
   });
 
   test("the unit and kubeadm's drop-in are a service that systemd itself understands", async () => {

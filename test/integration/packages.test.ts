@@ -59,7 +59,7 @@ describe("npm run package", () => {
     assert.equal(sha256(folder.path("extracted/usr/bin/deckhand")), sha256(program.executable));
     const kubelet = folder.path("extracted/usr/bin/kubelet");
     assert.equal(await command(kubelet, ["--version"]), "Kubernetes v1.36.4\n");
-    const depends = await command("dpkg-deb", ["--field", packages.deb, "Depends"]);
+    const depends = await command("dpkg-deb", ["--field", packages.deb, "Pre-Depends"]);
     const linked = await command("ldd", [program.executable]);
     const owners = new Map([
       ["libatomic.so.1", "libatomic1"],

@@ -1,6 +1,7 @@
 /**
  * A root folder to install packages in: this machine's own, with whatever is written kept in memory and gone at the end, and with a stand-in for
- * systemctl that writes down what it was asked, and what it would have found then. It lives in somebody's mount namespace, who runs the commands.
+ * systemctl that writes down what it was asked to do, and what it would have found then. Which units are enabled is files, and the real one's to change and
+ * to say. It lives in somebody's mount namespace, who runs the commands.
  */
 import assert from "node:assert/strict";
 import type { CommandResult } from "../cluster/command.ts";
@@ -10,9 +11,13 @@ export type RunThere = (...args: readonly string[]) => Promise<CommandResult>;
 
 /** Says for whom it was asked: whose program and which kind of unit stand in the kubelet's place. */
 const SYSTEMCTL = `#!/bin/sh
+export SYSTEMD_OFFLINE=1
+case " $* " in *" is-enabled "*) exec systemctl.real "$@" ;; esac
 unit=/usr/lib/systemd/system/kubelet.service
 [ -e "$unit" ] || unit=/lib/systemd/system/kubelet.service
 echo "$*: $(readlink -f /usr/bin/kubelet) $(sed -n 's/^Type=//p' "$unit" 2>/dev/null)" >>/run/systemctl.log
+if grep -qsx -- "$1" /run/systemctl.fails; then exit 1; fi
+case " $* " in *" enable "* | *" disable "* | *" preset "*) exec systemctl.real "$@" ;; esac
 `;
 
 export class PackageRoot {
@@ -31,6 +36,7 @@ export class PackageRoot {
     await root.#must(["mkdir", "-p", root.path, `${upper}`, `${work}`]);
     const layers = `lowerdir=/,upperdir=${upper},workdir=${work}`;
     await root.#must(["mount", "-t", "overlay", "-o", layers, "overlay", root.path]);
+    await root.must("mv", "/usr/bin/systemctl", "/usr/bin/systemctl.real");
     await root.write("/usr/bin/systemctl", SYSTEMCTL, 0o755);
     await root.must("mkdir", "-p", "/run/systemd/system");
     return root;
@@ -54,6 +60,16 @@ export class PackageRoot {
   async asked(): Promise<readonly string[]> {
     const said = await this.must("sh", "-c", "cat /run/systemctl.log 2>/dev/null; rm -f /run/systemctl.log");
     return said.split("\n").filter((line) => line !== "");
+  }
+
+  /** Has systemctl fail at this from now on. */
+  async fail(verb: string): Promise<void> {
+    await this.must("sh", "-ec", 'echo "$1" >>/run/systemctl.fails', "sh", verb);
+  }
+
+  /** Whether the service would be started with the machine. */
+  async enabled(): Promise<boolean> {
+    return (await this.run("systemctl", "is-enabled", "kubelet.service")).code === 0;
   }
 
   async exists(path: string): Promise<boolean> {

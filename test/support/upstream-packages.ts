@@ -30,6 +30,25 @@ ExecStart=
 ExecStart=/usr/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
 `;
 
+/**
+ * What the scripts of upstream's package do, which the macros for systemd make: they enable the service whenever the package is configured, start nothing, and
+ * disable and stop it when the package is removed, whosever unit has the name then.
+ */
+const SCRIPTS = {
+  postinst: `#!/bin/sh
+if [ "$1" = configure ]; then systemctl preset kubelet.service >/dev/null 2>&1 || :; fi
+`,
+  prerm: `#!/bin/sh
+if [ "$1" = remove ]; then
+  systemctl --no-reload disable kubelet.service >/dev/null 2>&1 || :
+  systemctl stop kubelet.service >/dev/null 2>&1 || :
+fi
+`,
+  postrm: `#!/bin/sh
+systemctl daemon-reload >/dev/null 2>&1 || :
+`,
+};
+
 export interface UpstreamKubelet {
   readonly version: string;
   readonly program: { readonly text: string } | { readonly file: string };
@@ -42,13 +61,15 @@ export function kubeletPackage(
   { version, program, units = "/usr/lib" }: UpstreamKubelet,
   folder: string,
 ): Promise<string> {
+  const scripts = Object.entries(SCRIPTS).map(([name, text]) => [`DEBIAN/${name}`, { mode: "755", text }]);
   return build({ name: "kubelet", version, depends: "" }, folder, {
+    ...Object.fromEntries(scripts),
     "/usr/bin/kubelet": { mode: "755", ...program },
     [`${units}/systemd/system/kubelet.service`]: { mode: "644", text: UPSTREAM_UNIT },
   });
 }
 
-/** With a program that does nothing, unless one is given. */
+/** With a program that does nothing, unless one is given. Since 1.30 it depends on no kubelet any more; here it does, as all those before. */
 export function kubeadmPackage(
   version: string,
   folder: string,

@@ -1,7 +1,8 @@
 /**
  * The Debian package. It takes the kubelet's place by diversions: another package's kubelet and unit stay installed under other names, can be
  * upgraded meanwhile, and are back when ours is removed; with Conflicts and Replaces they would be gone. kubeadm's drop-in, which names
- * /usr/bin/kubelet, finds ours there. The same program gives the same bytes.
+ * /usr/bin/kubelet, finds ours there. What it needs is needed before that: unpacked and not configured, it would stand in the kubelet's place all the same.
+ * The same program gives the same bytes.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
@@ -30,7 +31,7 @@ Maintainer: The Deckhand authors <deckhand@deckhand.invalid>
 Section: admin
 Priority: optional
 Provides: kubelet (= ${kubernetes})
-Depends: libatomic1, libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), mount, util-linux
+Pre-Depends: libatomic1, libc6 (>= 2.28), libgcc-s1, libstdc++6 (>= 8), mount, util-linux
 Recommends: conntrack, iptables
 Suggests: kubernetes-cni, uidmap
 Description: Kubernetes node agent, a drop-in for the Go kubelet
@@ -56,6 +57,7 @@ export function buildDeb(source: DebSource, folder: string): string {
     for (const script of ["preinst", "postinst", "prerm", "postrm"]) {
       place(`DEBIAN/${script}`, 0o755, { file: inRepository(`tools/package/debian/${script}`) });
     }
+    place("DEBIAN/triggers", 0o644, { file: inRepository("tools/package/debian/triggers") });
     place("usr/bin/deckhand", 0o755, { file: executable });
     symlinkSync("deckhand", join(root, "usr/bin/kubelet"));
     place("usr/lib/systemd/system/kubelet.service", 0o644, { file: inRepository("tools/package/kubelet.service") });
