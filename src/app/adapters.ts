@@ -38,7 +38,7 @@ export interface Adapters {
   close(): Promise<void>;
 }
 
-export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): Adapters {
+export function makeAdapters(options: CompiledOptions, processLog: ProcessLog, shutdown: AbortSignal): Adapters {
   const tracing = tracingOf(options, processLog);
   const cri = connectCri(
     {
@@ -53,7 +53,11 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): 
     hostClock,
   );
   const mounts = createMounts({ clock: hostClock, helper: volumeHelperCommand() });
-  const systemd = new SystemdManager({ connect: connectSystemd, clock: hostClock });
+  const systemd = new SystemdManager({
+    connect: (signal) => connectSystemd(hostClock, signal),
+    clock: hostClock,
+    shutdown,
+  });
   const stats = createStats({ clock: hostClock, program: statsProgram });
   return {
     ports: {
