@@ -10,11 +10,13 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { type PlainTree, plainTree } from "../../../test/support/plain-cgroup-tree.ts";
 import { type PlainSystemd, plainSystemd } from "../../../test/support/plain-systemd.ts";
 import { readV2Values } from "../../../test/support/v2-values.ts";
+import { errorText } from "../../base/error-text.ts";
 import { podCgroupName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { createCgroups } from "../cgroupfs/cgroups.ts";
+import type { CgroupTree } from "../cgroupfs/tree.ts";
 import { connectDbus, type DbusConnection } from "../dbus/connection.ts";
 import { hostClock } from "../host/clock.ts";
 import { systemdDriver } from "./driver.ts";
@@ -37,7 +39,9 @@ interface World {
   readonly cgroups: Cgroups;
   readonly folder: (name: CgroupName) => string;
   /** The groups as a process sees them that has just started. */
-  readonly restart: (clock?: Clock) => Cgroups;
+  readonly restart: (parts?: { readonly clock?: Clock; readonly tree?: CgroupTree }) => Cgroups;
+  /** What was said to be wrong. */
+  readonly errors: string[];
   close(): Promise<void>;
 }
 
@@ -49,11 +53,16 @@ async function openWorld(cgroupRoot: CgroupName = []): Promise<World> {
   const systemd = await plainSystemd(socketPath, root, tree);
   const connect = (signal: AbortSignal) => connectDbus({ socketPath, isBus: false }, signal);
   const managers: SystemdManager[] = [];
-  const restart = (clock: Clock = hostClock) => {
+  const errors: string[] = [];
+  const log = {
+    info: () => {},
+    error: (message: string, error: unknown) => errors.push(`${message}: ${errorText(error)}`),
+  };
+  const restart: World["restart"] = ({ clock = hostClock, tree: on = tree } = {}) => {
     const manager = new SystemdManager({ connect, clock, shutdown: forever });
     managers.push(manager);
-    const driver = systemdDriver(manager, 2);
-    return createCgroups({ hierarchies: { version: 2, path: root }, root: cgroupRoot, driver, tree, clock });
+    const driver = systemdDriver(manager, 2, log);
+    return createCgroups({ hierarchies: { version: 2, path: root }, root: cgroupRoot, driver, tree: on, clock });
   };
   const cgroups = restart();
   return {
@@ -63,10 +72,11 @@ async function openWorld(cgroupRoot: CgroupName = []): Promise<World> {
     systemd,
     cgroups,
     restart,
+    errors,
     folder: (name) => join(root, cgroups.pathOf(name)),
     async close() {
       for (const manager of managers) await manager.close();
-      await systemd.close();
+      await systemd.close().catch(() => undefined); // A test may have closed it.
       await rm(base, { recursive: true });
     },
   };
@@ -77,7 +87,7 @@ cgroupsContract("the systemd driver on plain folders keeps the contract of Cgrou
   const { tree, cgroups, folder } = world;
   return {
     cgroups,
-    root: ["my-root"],
+    podPath: "/my_root.slice/my_root-a.slice/my_root-a-b.slice/my_root-a-b-pod1_2.slice",
     read: (name) => readV2Values(folder(name)),
     start: (name) => tree.start(folder(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
@@ -170,6 +180,35 @@ void suite("the systemd driver", () => {
     await cgroups.destroy(POD, forever);
   });
 
+  test("[14.14] systemd is told before the first folder goes; what it then refuses holds back no folder, and is told", async () => {
+    const { systemd, restart, tree, folder, errors } = world;
+    const calls: (string | undefined)[] = [];
+    const watched = {
+      ...tree,
+      remove: (path: string) => {
+        calls.push(systemd.calls.at(-1));
+        return tree.remove(path);
+      },
+    };
+    const cgroups = restart({ tree: watched });
+    await cgroups.apply(POD, {});
+    systemd.answers.set("StopUnit", { errorName: "org.freedesktop.DBus.Error.AccessDenied" });
+    await cgroups.destroy(POD, forever);
+    assert.deepEqual([calls, await tree.isGroup(folder(POD))], [[`StopUnit ${SLICE}`], false]);
+    assert.deepEqual(errors, [
+      `Failed to stop a unit of systemd, its cgroup is removed without it: systemd cannot stop ${SLICE}: org.freedesktop.DBus.Error.AccessDenied: it is said`,
+    ]);
+  });
+
+  test("[14.14] a systemd that cannot be reached keeps no group from ending", async () => {
+    const { cgroups, systemd, tree, folder, errors } = world;
+    await cgroups.apply(POD, {});
+    const pid = await tree.start(folder(POD));
+    await systemd.close();
+    await cgroups.destroy(POD, forever);
+    assert.deepEqual([tree.isAlive(pid), await tree.isGroup(folder(POD)), errors.length], [false, false, 1]);
+  });
+
   test("a call whose connection is lost is made again on another", async () => {
     const { cgroups, systemd } = world;
     await cgroups.apply(POD, {});
@@ -184,7 +223,7 @@ void suite("the systemd driver", () => {
   test("a job whose end is never told is waited for half a minute, and not by whoever asks next", async () => {
     const { systemd, restart } = world;
     const clock = new ManualClock();
-    const cgroups = restart(clock);
+    const cgroups = restart({ clock });
     systemd.answers.set("StartTransientUnit", "endless");
     const refused = assert.rejects(cgroups.apply(POD, {}), {
       message: `cgroup ${cgroups.pathOf(POD)}: systemd cannot start ${SLICE}: no answer within 30000 ms`,
