@@ -72,7 +72,6 @@ function resourcesOf({ ports, options, cells, events }: Wiring): ResourcesContro
     enforce: options.cgroups.enforced as ReadonlySet<Enforcement>,
     systemReservedCgroup: options.reserved.systemCgroup,
     kubeReservedCgroup: options.reserved.kubeCgroup,
-    handsOutCpus: options.managers.cpuManagerPolicy !== "none",
     // The groups above pods are not slowed down: what the node has to give does not matter to them.
     ...(options.cgroups.memoryQos && { memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: 0n } }),
   };
