@@ -195,7 +195,7 @@ void test("[14.8] groups for reserved resources are held where they exist, and a
   assert.equal(await machine.exists(["kube"]), false);
   assert.deepEqual(told.slice(1), [
     "Node/n1 Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system",
-    'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Compressible Cgroup Limits on "/kube": cgroup ["kube"] does not exist',
+    'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Compressible Cgroup Limits on "/kube": could not read controllers for cgroup ["kube"]: open /sys/fs/cgroup/kube/cgroup.controllers: no such file or directory',
   ]);
   await machine.apply(["kube"], {});
   await clock.advance(60_000);

@@ -15,7 +15,7 @@ import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
-import { cgroupNameOf } from "../../domain/resources/cgroup-name.ts";
+import { cgroupNameOf, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import { qosTierValues } from "../../domain/resources/qos-tiers.ts";
 import type { TiersState } from "../../domain/resources/tiers-state.ts";
@@ -111,7 +111,7 @@ export class ResourcesController {
         "Updated Node Allocatable limit across pods",
         () => cgroups.pods.apply(name, values),
         {
-          failure: `Failed to update Node Allocatable Limits ${quoted([...settings.cgroupRoot, ...name])}`,
+          failure: `Failed to update Node Allocatable Limits ${quotedName([...settings.cgroupRoot, ...name])}`,
         },
         shutdown,
       );
@@ -153,8 +153,9 @@ export class ResourcesController {
       title,
       `Updated limits on ${subject} reserved cgroup ${path}`,
       async () => {
-        if (values === undefined) throw new Error(`${quoted(name)} cgroup is not configured properly`);
-        if (!(await cgroups.exists(name))) throw new Error(`cgroup ${quoted(name)} does not exist`);
+        if (values === undefined) throw new Error(`${quotedName(name)} cgroup is not configured properly`);
+        const flaw = await cgroups.flaw(name);
+        if (flaw !== undefined) throw new Error(flaw);
         await cgroups.apply(name, values);
       },
       { failure: `Failed to enforce ${title} Cgroup Limits on ${JSON.stringify(path)}` },
@@ -184,9 +185,6 @@ export class ResourcesController {
     }
   }
 }
-
-/** A name as Go prints a list of strings. */
-const quoted = (name: CgroupName) => `[${name.map((part) => JSON.stringify(part)).join(" ")}]`;
 
 /** Remembers that it rang until it is reset, so that nothing is missed while the loop is busy. */
 class Alarm {

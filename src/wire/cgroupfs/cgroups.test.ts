@@ -105,6 +105,26 @@ void suite("cgroup v2", () => {
     await cgroups.apply(["half"], {});
     await hostTree.write(join(root, "x/n1/half/cgroup.controllers"), "cpu memory");
     assert.equal(await cgroups.exists(["half"]), false);
+    assert.equal(
+      await cgroups.flaw(["half"]),
+      'cgroup ["x" "n1" "half"] has some missing controllers: cpuset, hugetlb, pids',
+    );
+  });
+
+  test("[14.3] a root that is not there is no place for pods, in the Go kubelet's words", async () => {
+    const elsewhere = createCgroups({
+      hierarchies: { version: 2, path: root },
+      root: ["nowhere"],
+      driver: cgroupfsDriver,
+      tree,
+      clock: hostClock,
+    });
+    assert.equal(
+      await elsewhere.flaw([]),
+      `could not read controllers for cgroup ["nowhere"]: open ${root}/nowhere/cgroup.controllers: no such file or directory`,
+    );
+    await elsewhere.apply([], {});
+    assert.equal(await elsewhere.flaw([]), undefined);
   });
 
   test("what is refused is named with its group and file, and does not hold back the rest", async () => {

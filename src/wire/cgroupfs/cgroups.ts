@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { assert } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { cgroupPath, childName } from "../../domain/resources/cgroup-name.ts";
+import { cgroupPath, childName, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -39,6 +39,7 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
   const version = hierarchies.version === 1 ? cgroupV1(hierarchies.mounts, tree) : cgroupV2(hierarchies.path, tree);
   const wholeName = (name: CgroupName) => [...root, ...name];
   const pathOf = (name: CgroupName) => cgroupPath(wholeName(name), driver.name);
+  const flaw = (name: CgroupName) => version.flaw(pathOf(name), quotedName(wholeName(name)));
   const below = (name: CgroupName) => groupsBelow(tree, version, pathOf(name));
   return {
     version: version.version,
@@ -49,11 +50,12 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
       const file = version.version === 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
       return folder !== undefined && (await tree.read(join(folder, file))) !== undefined;
     },
-    exists: (name) => version.isWhole(pathOf(name)),
+    exists: async (name) => (await flaw(name)) === undefined,
+    flaw,
     async apply(name, values) {
       const path = pathOf(name);
       try {
-        if (!(await version.isWhole(path))) {
+        if ((await flaw(name)) !== undefined) {
           await driver.begin(wholeName(name));
           await version.make(path);
         }
