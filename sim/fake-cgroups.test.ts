@@ -5,20 +5,25 @@ import { FakeCgroups } from "./fake-cgroups.ts";
 
 const NO_LIMIT = { memoryLimitBytes: -1n, pidsMax: -1n, cpuQuotaUs: -1, cpuPeriodUs: 100_000 };
 
-for (const [title, driver, root] of [
-  ["the fake keeps the contract of Cgroups", "cgroupfs", []],
-  ["the fake keeps the contract of Cgroups with systemd's names", "systemd", ["my-root"]],
+for (const [title, driver, root, podPath] of [
+  ["the fake keeps the contract of Cgroups", "cgroupfs", [], "/a/b/pod1-2"],
+  [
+    "the fake keeps the contract of Cgroups with systemd's names",
+    "systemd",
+    ["my-root"],
+    "/my_root.slice/my_root-a.slice/my_root-a-b.slice/my_root-a-b-pod1_2.slice",
+  ],
 ] as const) {
-  cgroupsContract(title, () => openFake(driver, root));
+  cgroupsContract(title, () => openFake(driver, root, podPath));
 }
 
-function openFake(driver: CgroupDriver, root: CgroupName): Promise<CgroupsWorld> {
+function openFake(driver: CgroupDriver, root: CgroupName, podPath: string): Promise<CgroupsWorld> {
   const alive = new Set<number>();
   const cgroups = new FakeCgroups({ driver, root, onKill: (pid) => alive.delete(pid) });
   let lastPid = 100;
   return Promise.resolve({
     cgroups,
-    root,
+    podPath,
     read: (name) => Promise.resolve({ ...NO_LIMIT, ...cgroups.valuesOf(name) }),
     start: (name) => {
       lastPid += 1;

@@ -1,6 +1,6 @@
 /** Control groups in memory: a tree of names with values and processes. Killing takes effect at once. */
 import { assert } from "../src/base/assert.ts";
-import { cgroupPath } from "../src/domain/resources/cgroup-name.ts";
+import { cgroupPath, quotedName } from "../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../src/domain/resources/cgroup-values.ts";
 import type { CgroupDriver } from "../src/domain/runtime/runtime-info.ts";
 import type { CgroupMemory, Cgroups } from "../src/ports/cgroups.ts";
@@ -50,6 +50,13 @@ export class FakeCgroups implements Cgroups {
 
   exists(name: CgroupName): Promise<boolean> {
     return Promise.resolve(this.#groups.has(name.join("/")));
+  }
+
+  async flaw(name: CgroupName): Promise<string | undefined> {
+    if (await this.exists(name)) return undefined;
+    const file = `/sys/fs/cgroup${this.pathOf(name)}/cgroup.controllers`;
+    const whole = quotedName([...this.#root, ...name]);
+    return `could not read controllers for cgroup ${whole}: open ${file}: no such file or directory`;
   }
 
   apply(name: CgroupName, values: CgroupValues): Promise<void> {

@@ -39,6 +39,24 @@ test("[1.14] heartbeats that fail repeatedly renew the connections of every clie
   assert.deepEqual([...renewed.values()], before, "it works again");
 });
 
+test("[14.3] a kubelet whose root of cgroups is not there ends, and says so in the Go kubelet's words", async () => {
+  const world = new World({ seed: 1 });
+  const ends: unknown[] = [];
+  world.addNode("n1").start((ports, self) => {
+    const cgroups: typeof ports.cgroups = (driver) => {
+      const all = ports.cgroups(driver);
+      all.pods.flaw = async () => 'cgroup ["x"] has some missing controllers: cpu';
+      return all;
+    };
+    const agent = kubelet({ ...ports, cgroups }, self);
+    return { run: (shutdown) => agent.run(shutdown).catch((error: unknown) => void ends.push(error)) };
+  });
+  await world.advance(30_000);
+  assert.deepEqual(ends.map(String), [
+    'Error: failed to run Kubelet: invalid configuration: cgroup ["x"] has some missing controllers: cpu',
+  ]);
+});
+
 for (const failure of [new Error("a bug"), "a text", undefined, null]) {
   test(`an agent that ends with ${String(failure)} is told of`, async () => {
     const agent = () => ({ run: () => Promise.reject(failure) });

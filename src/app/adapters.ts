@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
 import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
+import type { Log } from "../ports/log.ts";
 import { noTracer } from "../ports/tracer.ts";
 import { createCgroups } from "../wire/cgroupfs/cgroups.ts";
 import { cgroupfsDriver } from "../wire/cgroupfs/driver.ts";
@@ -38,7 +39,7 @@ export interface Adapters {
   close(): Promise<void>;
 }
 
-export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): Adapters {
+export function makeAdapters(options: CompiledOptions, processLog: ProcessLog, shutdown: AbortSignal): Adapters {
   const tracing = tracingOf(options, processLog);
   const cri = connectCri(
     {
@@ -53,7 +54,11 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): 
     hostClock,
   );
   const mounts = createMounts({ clock: hostClock, helper: helperCommand(VOLUME_HELPER) });
-  const systemd = new SystemdManager({ connect: connectSystemd, clock: hostClock });
+  const systemd = new SystemdManager({
+    connect: (signal) => connectSystemd(hostClock, signal),
+    clock: hostClock,
+    shutdown,
+  });
   const stats = createStats({ clock: hostClock, program: statsProgram });
   return {
     ports: {
@@ -68,7 +73,7 @@ export function makeAdapters(options: CompiledOptions, processLog: ProcessLog): 
       prober: createProber(hostClock),
       runtime: cri.runtime,
       images: cri.images,
-      cgroups: (driver) => cgroupsOf(options, driver, systemd),
+      cgroups: (driver) => cgroupsOf(options, driver, { systemd, log: processLog.of("resources") }),
       keys: hostKeys,
       host: {
         settings: createKernelSettings(),
@@ -94,9 +99,13 @@ function tracingOf({ tracing, node }: CompiledOptions, processLog: ProcessLog) {
 }
 
 /** The mounts are read when the driver is known, not before: a machine may still be coming up. */
-function cgroupsOf(options: CompiledOptions, driverName: CgroupDriver, systemd: SystemdManager): NodeCgroups {
+function cgroupsOf(
+  options: CompiledOptions,
+  driverName: CgroupDriver,
+  { systemd, log }: { readonly systemd: SystemdManager; readonly log: Log },
+): NodeCgroups {
   const hierarchies = parseHierarchies(readFileSync("/proc/self/mounts", "utf8"));
-  const driver = driverName === "systemd" ? systemdDriver(systemd, hierarchies.version) : cgroupfsDriver;
+  const driver = driverName === "systemd" ? systemdDriver(systemd, hierarchies.version, log) : cgroupfsDriver;
   const below = (root: string) =>
     createCgroups({ hierarchies, root: parseCgroupPath(root), driver, tree: hostTree, clock: hostClock });
   return { pods: below(options.cgroups.root), machine: below("/") };

@@ -16,7 +16,7 @@ import { runNodeStatus } from "../controllers/node/node-status.ts";
 import { givePodCidr, runPodCidr } from "../controllers/node/pod-cidr.ts";
 import { runRegistration } from "../controllers/node/register.ts";
 import { SnapshotReader } from "../controllers/node/snapshot.ts";
-import { settleCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
+import { requireRoot, settleCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
 import type { Enforcement, NodeGroupSettings } from "../controllers/resources/node-groups.ts";
 import { ResourcesController } from "../controllers/resources/resources.ts";
 import { type MachineSize, machineCapacity } from "../domain/node/capacity.ts";
@@ -54,7 +54,9 @@ async function learnCgroupDriver({ ports, options, cells, metrics }: Wiring, shu
       const settled = await settleCgroupDriver(options.cgroups.driver, parts, shutdown);
       if (settled.kind === "configured") metrics.runtime.losingSupport.set(1, TOO_OLD_FOR);
       if (settled.kind !== "noAnswer") {
-        cells.cgroups.set(ports.cgroups(settled.driver));
+        const cgroups = ports.cgroups(settled.driver);
+        if (options.cgroups.perQos) await requireRoot(cgroups.pods);
+        cells.cgroups.set(cgroups);
         return;
       }
       // A runtime that was ready and is gone again comes back; without its word no pod can be placed.
@@ -80,7 +82,6 @@ function resourcesOf({ ports, options, cells, events, watches }: Wiring): Resour
     enforce: options.cgroups.enforced as ReadonlySet<Enforcement>,
     systemReservedCgroup: options.reserved.systemCgroup,
     kubeReservedCgroup: options.reserved.kubeCgroup,
-    handsOutCpus: options.managers.cpuManagerPolicy !== "none",
     // The groups above pods are not slowed down: what the node has to give does not matter to them.
     ...(options.cgroups.memoryQos && { memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: 0n } }),
   };

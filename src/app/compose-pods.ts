@@ -150,7 +150,7 @@ export function podLoops(
     async (shutdown) => {
       const cgroups = await known(cells.cgroups, shutdown);
       if (cgroups === undefined) return;
-      await whenTrue(cells.tiersReady, shutdown);
+      await tiersThere(cells, shutdown);
       if (shutdown.aborted) return;
       const pulls = imagePulls(wiring);
       const worker = await makeWorkers(wiring, cgroups.pods, { ...parts, pulls }, folders, shutdown);
@@ -343,6 +343,8 @@ async function known<T>(cell: LatestCell<T | undefined>, shutdown: AbortSignal):
   return cell.value;
 }
 
-async function whenTrue(cell: LatestCell<boolean>, shutdown: AbortSignal): Promise<void> {
-  while (!cell.value && !shutdown.aborted) await cell.changed(cell.version, shutdown).catch(() => undefined);
+async function tiersThere({ tiers }: Pick<Wiring["cells"], "tiers">, shutdown: AbortSignal): Promise<void> {
+  while (tiers.value.kind !== "ready" && !shutdown.aborted) {
+    await tiers.changed(tiers.version, shutdown).catch(() => undefined);
+  }
 }

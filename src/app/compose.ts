@@ -39,6 +39,7 @@ import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
 import { staticPodFacts } from "../domain/pod/static-pod-uid.ts";
 import type { ProbeResult } from "../domain/probes/verdicts.ts";
 import { withCheckpoints } from "../domain/resize/takeover.ts";
+import type { TiersState } from "../domain/resources/tiers-state.ts";
 import type { Image } from "../domain/runtime/image.ts";
 import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
 import type { Sandbox } from "../domain/runtime/sandbox.ts";
@@ -117,7 +118,7 @@ export interface Cells {
   readonly blockedEnds: LatestTable<string, EndNews>; // endings
   readonly probeResults: LatestTable<string, ProbeResult>; // probes, by container id
   readonly cgroups: LatestCell<NodeCgroups | undefined>; // the second stage, once
-  readonly tiersReady: LatestCell<boolean>; // resources
+  readonly tiers: LatestCell<TiersState>; // resources
   readonly ownNode: LatestCell<OwnNode>; // cluster-objects
   readonly services: LatestCell<ReadonlyMap<string, Service> | undefined>; // cluster-objects
   readonly runtimeClasses: LatestCell<RuntimeClasses>; // cluster-objects
@@ -152,7 +153,7 @@ const makeCells = (): Cells => ({
   blockedEnds: new LatestTable(),
   probeResults: new LatestTable(),
   cgroups: new LatestCell<NodeCgroups | undefined>(undefined),
-  tiersReady: new LatestCell(false),
+  tiers: new LatestCell<TiersState>({ kind: "pending" }),
   ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
   services: new LatestCell<ReadonlyMap<string, Service> | undefined>(undefined),
   runtimeClasses: new LatestCell<RuntimeClasses>(undefined),

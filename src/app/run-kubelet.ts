@@ -40,7 +40,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   if (process.getuid?.() !== 0)
     log.info(0, "Kubelet running with insufficient permissions", { uid: process.getuid?.() });
   guardAgainstOom(options.cgroups.oomScoreAdj, log);
-  const adapters = makeAdapters(options, processLog);
+  const adapters = makeAdapters(options, processLog, stop.signal);
   let clients: ApiClients | undefined;
   const locks: ProcessLock[] = [];
   let isLockLost = false;

@@ -21,6 +21,8 @@ export interface Cgroups {
   /** Whether the kernel counts swap, so that a limit of it can be set at all. Asked of a group that is there. */
   countsSwap(name: CgroupName): Promise<boolean>;
   exists(name: CgroupName): Promise<boolean>;
+  /** What keeps it from being there as it should, in the Go kubelet's words; undefined where it exists. */
+  flaw(name: CgroupName): Promise<string | undefined>;
   /** Makes the group with its parents, or brings the values of an existing one to these. */
   apply(name: CgroupName, values: CgroupValues): Promise<void>;
   /** The names of groups directly below. Empty when there is no such group. */

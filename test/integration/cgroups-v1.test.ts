@@ -78,7 +78,7 @@ cgroupsContract("cgroup v1 of the kernel keeps the contract of Cgroups", async (
   const { cgroups, mounts, parent, text, start, close } = await open("contract");
   return {
     cgroups,
-    root: [parent],
+    podPath: `${parent}/a/b/pod1-2`,
     async read(name) {
       const memory = BigInt(await text(name, "memory", "memory.limit_in_bytes"));
       const pids = await text(name, "pids", "pids.max");

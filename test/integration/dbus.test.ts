@@ -3,11 +3,13 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { promisify } from "node:util";
 import { connectDbus, type DbusConnection } from "../../src/wire/dbus/connection.ts";
+import { type DbusMessage, encodeMessage } from "../../src/wire/dbus/message.ts";
 import type { DbusValue, DbusVariant } from "../../src/wire/dbus/signature.ts";
 import { waitUntil } from "../cluster/wait.ts";
 
@@ -79,28 +81,38 @@ void suite("a real dbus-daemon", () => {
     assert.equal(connection.isOpen, true);
   });
 
-  test("signals of others are heard by their rule, as libsystemd sent them", async () => {
+  test("signals are heard of whoever has the name, and of nobody else", async () => {
     const heard: (readonly DbusValue[])[] = [];
-    await connection.listen({ interface: "a.b", member: "JobRemoved" }, (body) => heard.push(body), forever);
-    const emit = (member: string, ...args: readonly string[]) =>
-      run("busctl", [`--address=unix:path=${socketPath}`, "emit", "/a", "a.b", member, ...args]);
-    await emit("JobNew", "u", "1");
-    await emit(
-      "JobRemoved",
-      "uossa(sv)",
-      "7",
-      "/org/x/job/7",
-      "a.slice",
-      "done",
-      "1",
-      "Id",
-      "t",
-      "18446744073709551615",
-    );
+    const name = "x.jobs";
+    const ended = { path: "/a", interface: "a.b", member: "JobRemoved", signature: "us" } as const;
+    const owner = async () => {
+      const call = { ...bus, member: "GetNameOwner", signature: "s", body: [name] };
+      const [unique] = await connection.call(call, forever).catch(() => [""]);
+      return unique;
+    };
+    const first = await serviceOn(socketPath, name);
+    await waitUntil("the name to have an owner", 10_000, async () => (await owner()) !== "");
+    const stopped = await connection.listen({ ...ended, sender: name }, (body) => heard.push(body), forever);
+    const [own] = await connection.call({ ...bus, member: "ListNames" }, forever);
+    for (const destination of (own as readonly string[]).filter((one) => one.startsWith(":")).concat("")) {
+      const to = destination === "" ? [] : [`--destination=${destination}`];
+      const args = ["emit", ...to, "/a", "a.b", "JobRemoved", "us", "66", "forged"];
+      await run("busctl", [`--address=unix:path=${socketPath}`, ...args]).catch(() => undefined); // One of them is gone.
+    }
+    first.signal({ ...ended, body: [7, "done"] });
     await waitUntil("the signal", 10_000, () => Promise.resolve(heard.length > 0));
+    first.close();
+    await waitUntil("the name to be free", 10_000, async () => (await owner()) === "");
+    const second = await serviceOn(socketPath, name);
+    await waitUntil("the name to have an owner", 10_000, async () => (await owner()) !== "");
+    second.signal({ ...ended, body: [8, "done"] });
+    await waitUntil("the second signal", 10_000, () => Promise.resolve(heard.length > 1));
     assert.deepEqual(heard, [
-      [7, "/org/x/job/7", "a.slice", "done", [["Id", { signature: "t", value: 18_446_744_073_709_551_615n }]]],
+      [7, "done"],
+      [8, "done"],
     ]);
+    second.close();
+    stopped();
   });
 
   test("a connection that was closed here takes no more calls, and the others go on", async () => {
@@ -110,3 +122,24 @@ void suite("a real dbus-daemon", () => {
     assert.equal(connection.isOpen, true);
   });
 });
+
+/** Somebody who takes a name on the bus and speaks under it. */
+async function serviceOn(socketPath: string, name: string) {
+  const socket = connect(socketPath);
+  let serial = 0;
+  const send = (message: Omit<DbusMessage, "serial">) => {
+    serial += 1;
+    socket.write(encodeMessage({ ...message, serial }));
+  };
+  socket.write(`\0AUTH EXTERNAL ${Buffer.from(String(process.getuid?.())).toString("hex")}\r\n`);
+  await once(socket, "data");
+  socket.resume();
+  socket.write("BEGIN\r\n");
+  send({ ...bus, kind: "call", member: "Hello", body: [] });
+  send({ ...bus, kind: "call", member: "RequestName", signature: "su", body: [name, 0] });
+  return {
+    // The bus says itself who the sender is.
+    signal: (of: Omit<DbusMessage, "kind" | "serial">) => send({ ...of, kind: "signal" }),
+    close: () => socket.destroy(),
+  };
+}

@@ -23,6 +23,7 @@ import type { NodeSync, OwnNode, Registration } from "../../src/domain/node/own-
 import { NO_PRESSURE } from "../../src/domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../../src/domain/node/runtime-health.ts";
 import { nodeAllocatable } from "../../src/domain/resources/node-allocatable.ts";
+import type { TiersState } from "../../src/domain/resources/tiers-state.ts";
 import type { Image } from "../../src/domain/runtime/image.ts";
 import type { Machine } from "../../src/ports/machine.ts";
 import { connectCri } from "../../src/wire/cri/client.ts";
@@ -88,6 +89,7 @@ export async function startNodeAgent(options: NodeAgentOptions): Promise<NodeAge
     nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
     volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
     nodeHolds: new LatestCell<NodeHolds>(NO_HOLDS),
+    tiers: new LatestCell<TiersState>({ kind: "ready" }),
     nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
     nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
   };

@@ -11,6 +11,7 @@ import { Turns } from "../../src/concurrency/turns.ts";
 import { type NodeCgroups, ResourcesController } from "../../src/controllers/resources/resources.ts";
 import { KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
 import { parseResourceList } from "../../src/domain/resources/resource-list.ts";
+import type { TiersState } from "../../src/domain/resources/tiers-state.ts";
 import { createCgroups } from "../../src/wire/cgroupfs/cgroups.ts";
 import { cgroupfsDriver } from "../../src/wire/cgroupfs/driver.ts";
 import { parseHierarchies } from "../../src/wire/cgroupfs/hierarchies.ts";
@@ -59,7 +60,7 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
   const controller = new ResourcesController({
     cgroups: new LatestCell<NodeCgroups | undefined>({ pods, machine: on([]) }),
     admittedPods,
-    tiersReady: new LatestCell(false),
+    tiers: new LatestCell<TiersState>({ kind: "pending" }),
     machine: { facts: () => Promise.resolve({ ...facts, ...names }) },
     events: { emit: (_, type, reason, message) => told.push(`${type} ${reason} ${message}`) },
     clock,
@@ -72,7 +73,6 @@ void test("[14.8][14.9] kubepods and its tiers are made, follow the pods, and ar
       enforce: new Set(["pods", "system-reserved"]),
       systemReservedCgroup: `/${PARENT}/system`,
       kubeReservedCgroup: "",
-      handsOutCpus: false,
     },
   });
   const stop = new AbortController();

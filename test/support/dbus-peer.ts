@@ -9,7 +9,7 @@ export interface PeerCall {
   readonly body: readonly DbusValue[];
   reply(signature: string, ...body: readonly DbusValue[]): void;
   fail(errorName: string, detail: string): void;
-  signal(of: Pick<DbusMessage, "path" | "interface" | "member" | "signature" | "body">): void;
+  signal(of: Omit<DbusMessage, "kind" | "serial">): void;
   /** Ends the connection without a word. */
   hangUp(): void;
 }

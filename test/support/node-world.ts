@@ -74,5 +74,6 @@ export const nodeSnapshot = (change: Partial<NodeSnapshot> = {}): NodeSnapshot =
   images: [],
   volumesInUse: undefined,
   holds: NO_HOLDS,
+  tiers: { kind: "ready" },
   ...change,
 });

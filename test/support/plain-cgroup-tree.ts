@@ -44,6 +44,7 @@ export async function plainTree(root: string, controllers: readonly string[]): P
   const populate = async (path: string, enabled: readonly string[]) => {
     await enable(path, enabled);
     await writeFile(join(path, "cgroup.subtree_control"), "\n");
+    for (const file of ["cgroup.events", "cgroup.kill"]) await writeFile(join(path, file), "");
     await showProcesses(path);
   };
   const showProcesses = (path: string) => {
@@ -51,6 +52,7 @@ export async function plainTree(root: string, controllers: readonly string[]): P
     return writeFile(join(path, "cgroup.procs"), pids.map((pid) => `${pid}\n`).join(""));
   };
 
+  const isWithin = (group: string, path: string) => group === path || group.startsWith(`${path}/`);
   await mkdir(root, { recursive: true });
   await populate(root, controllers);
   return {
@@ -63,6 +65,9 @@ export async function plainTree(root: string, controllers: readonly string[]): P
     },
     async write(path, text) {
       writes.push(`${path.slice(root.length)}=${text}`);
+      if (path.endsWith("cgroup.kill")) {
+        for (const [pid, group] of alive) if (isWithin(group, join(path, ".."))) alive.delete(pid);
+      }
       if (!path.endsWith("cgroup.subtree_control")) return hostTree.write(path, `${text}\n`);
       const before = await words(path);
       const more = text
@@ -85,6 +90,10 @@ export async function plainTree(root: string, controllers: readonly string[]): P
     async read(path) {
       if (path.endsWith("cgroup.procs") && (await hostTree.isGroup(join(path, "..")))) {
         await showProcesses(join(path, ".."));
+      }
+      if (path.endsWith("cgroup.events") && (await hostTree.isGroup(join(path, "..")))) {
+        const isPopulated = [...alive.values()].some((group) => isWithin(group, join(path, "..")));
+        await writeFile(path, `populated ${Number(isPopulated)}\nfrozen 0\n`);
       }
       return hostTree.read(path);
     },

@@ -11,9 +11,10 @@ import type { PlainTree } from "./plain-cgroup-tree.ts";
 export interface PlainSystemd extends Peer {
   /** Every call, as "Member unit Property=value ...". */
   readonly calls: string[];
-  /** Set to make the next calls of a member answer so: a job's result, or an error with its name. */
-  readonly answers: Map<string, { readonly result: string } | { readonly errorName: string } | "hangUp">;
+  /** Set to make the next call of a member answer so: a job's result, a job whose end is not told, or an error with its name. */
+  readonly answers: Map<string, { readonly result: string } | { readonly errorName: string } | "hangUp" | "endless">;
   readonly units: Set<string>;
+  version: string;
 }
 
 const OWN_CONTROLLERS = "+cpu +io +memory +pids";
@@ -49,6 +50,7 @@ export async function plainSystemd(socketPath: string, root: string, tree: Plain
     },
   };
   const answer = async (call: PeerCall) => {
+    if (call.member === "Get") return call.reply("v", { signature: "s", value: systemd.version });
     const unit = call.body[0] as string;
     const properties = call.body.find(Array.isArray) as readonly (readonly [string, DbusVariant])[] | undefined;
     const said = (properties ?? []).map(([name, { value }]) => `${name}=${shown(value)}`);
@@ -56,12 +58,13 @@ export async function plainSystemd(socketPath: string, root: string, tree: Plain
     const special = answers.get(call.member);
     answers.delete(call.member);
     if (special === "hangUp") return call.hangUp();
-    if (special !== undefined && "errorName" in special) return call.fail(special.errorName, "it is said");
+    if (typeof special === "object" && "errorName" in special) return call.fail(special.errorName, "it is said");
     if (!(await handlers[call.member]?.(unit, call))) return;
     jobs += 1;
     const job = `/org/freedesktop/systemd1/job/${jobs}`;
     // The end of a short job may be on the wire together with its name.
     call.reply("o", job);
+    if (special === "endless") return;
     const body = [jobs, job, unit, special?.result ?? "done"];
     call.signal({
       path: "/org/freedesktop/systemd1",
@@ -72,15 +75,17 @@ export async function plainSystemd(socketPath: string, root: string, tree: Plain
     });
   };
   const peer = await listenAsPeer(socketPath, (call) => void answer(call));
-  return {
+  const systemd: PlainSystemd = {
     calls,
     answers,
     units,
+    version: "255.4-1ubuntu8",
     close: () => peer.close(),
     get connections() {
       return peer.connections;
     },
   };
+  return systemd;
 }
 
 const shown = (value: DbusValue) =>

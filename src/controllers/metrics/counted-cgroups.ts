@@ -25,6 +25,7 @@ export function countedCgroups(cgroups: Cgroups, { clock, metrics }: CountedCgro
     pathOf: (name) => cgroups.pathOf(name),
     countsSwap: (name) => cgroups.countsSwap(name),
     exists: (name) => cgroups.exists(name),
+    flaw: (name) => cgroups.flaw(name),
     apply: (name, values) => {
       const key = name.join("/");
       const operation = made.has(key) ? "update" : "create";

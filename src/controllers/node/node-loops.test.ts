@@ -12,6 +12,7 @@ import { NO_HOLDS, type NodeHolds, type NodeOptions, updatedNode } from "../../d
 import type { NodeSync, OwnNode, Registration } from "../../domain/node/own-node.ts";
 import { NO_PRESSURE } from "../../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../../domain/node/runtime-health.ts";
+import type { TiersState } from "../../domain/resources/tiers-state.ts";
 import type { Image } from "../../domain/runtime/image.ts";
 import { ApiUnreachableError } from "../../ports/api-error.ts";
 import { runOwnNode } from "../cluster-objects/own-node.ts";
@@ -36,6 +37,7 @@ function world(change: Partial<NodeOptions> = {}, registerNode = true) {
     nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
     volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
     nodeHolds: new LatestCell<NodeHolds>(NO_HOLDS),
+    tiers: new LatestCell<TiersState>({ kind: "ready" }),
     nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
     nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
   };
@@ -287,6 +289,23 @@ test("[3.12] [13.26] nor because its CSINode has not been looked for yet; one th
   await w.live(3_000);
   assert.equal(ready(w.api.node), false);
   w.cells.nodeHolds.set(NO_HOLDS);
+  await w.live(11_000);
+  assert.equal(ready(w.api.node), true);
+  await w.end(running);
+});
+
+test("[3.12] nor because its cgroups cannot be set up at once; a node that has none after 30 s is not ready until it has", async () => {
+  const w = world();
+  w.api.put("nodes", await nodeLeftReady());
+  w.cells.tiers.set({ kind: "failing", trouble: "no bus" });
+  w.answer();
+  const running = w.all();
+  await w.live(29_000);
+  assert.equal(ready(w.api.node), true);
+  await w.live(3_000);
+  const told = w.api.node?.status?.conditions?.find(({ type }) => type === "Ready");
+  assert.deepEqual([told?.status, told?.message], ["False", "cgroups cannot be set up: no bus"]);
+  w.cells.tiers.set({ kind: "ready" });
   await w.live(11_000);
   assert.equal(ready(w.api.node), true);
   await w.end(running);

@@ -27,6 +27,7 @@ import {
   nodeChanged,
 } from "../../domain/node/report-decision.ts";
 import { networkTroubles, RUNTIME_DOWN_AFTER_MS, runtimeTroubles } from "../../domain/node/runtime-health.ts";
+import { tiersTroubles } from "../../domain/resources/tiers-state.ts";
 import { isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -123,9 +124,10 @@ class NodeStatusLoop {
     const { clock, snapshots } = this.#parts;
     const untilMs = clock.monotonicMs() + RUNTIME_DOWN_AFTER_MS;
     const isUnknown = () => {
-      const { runtime, holds } = snapshots.readiness();
+      const { runtime, tiers, holds } = snapshots.readiness();
       if (holds.shutdown !== undefined) return false;
-      return holds.storage !== undefined || [...runtimeTroubles(runtime), ...networkTroubles(runtime)].length > 0;
+      const troubles = [...runtimeTroubles(runtime), ...networkTroubles(runtime), ...tiersTroubles(tiers)];
+      return holds.storage !== undefined || troubles.length > 0;
     };
     while (isReady(this.#known.current()?.status?.conditions) && isUnknown() && clock.monotonicMs() < untilMs) {
       await sleep(clock, FAST_LOOK_MS, shutdown);

@@ -7,6 +7,7 @@ import { type AddressFacts, needsResolving, nodeAddresses } from "../../domain/n
 import type { Pressure } from "../../domain/node/conditions.ts";
 import type { NodeHolds, NodeOptions, NodeSnapshot } from "../../domain/node/node-status.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
+import type { TiersState } from "../../domain/resources/tiers-state.ts";
 import type { Image } from "../../domain/runtime/image.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -24,6 +25,7 @@ export interface SnapshotParts {
   readonly nodeImages: Latest<readonly Image[] | undefined>;
   readonly volumesInUse: Latest<readonly string[] | undefined>;
   readonly nodeHolds: Latest<NodeHolds>;
+  readonly tiers: Latest<TiersState>;
   readonly rootFolder: string;
   readonly options: NodeOptions;
 }
@@ -63,9 +65,9 @@ export class SnapshotReader {
   }
 
   /** The part that costs nothing to read. */
-  readiness(): Pick<NodeSnapshot, "runtime" | "holds"> {
-    const { runtimeHealth, nodeHolds } = this.#parts;
-    return { runtime: runtimeHealth.value, holds: nodeHolds.value };
+  readiness(): Pick<NodeSnapshot, "runtime" | "holds" | "tiers"> {
+    const { runtimeHealth, nodeHolds, tiers } = this.#parts;
+    return { runtime: runtimeHealth.value, holds: nodeHolds.value, tiers: tiers.value };
   }
 
   async #addressFacts(known: Node | undefined, signal: AbortSignal): Promise<AddressFacts> {

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
-import { settleCgroupDriver } from "./cgroup-driver.ts";
+import { requireRoot, settleCgroupDriver } from "./cgroup-driver.ts";
 
 /** Answers one after the other, and notes when it was asked. */
 function world(answers: readonly (CgroupDriver | Error)[]) {
@@ -53,6 +53,14 @@ void test("[14.2] it is asked three times, two seconds apart", async () => {
   await never.clock.advance(10_000);
   assert.deepEqual(await never.settled, { kind: "noAnswer", error: busy });
   assert.equal(never.askedMs.length, 3);
+});
+
+void test("[14.3] a root that the operator names and that is not there ends the start, in the Go kubelet's words", async () => {
+  const flawed = (flaw: string | undefined) => requireRoot({ flaw: async () => flaw });
+  await flawed(undefined);
+  await assert.rejects(flawed('cgroup ["x"] has some missing controllers: cpu'), {
+    message: 'failed to run Kubelet: invalid configuration: cgroup ["x"] has some missing controllers: cpu',
+  });
 });
 
 void test("a shutdown ends the asking", async () => {

@@ -4,6 +4,7 @@
  */
 import { sleep } from "../../concurrency/sleep.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
+import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { RuntimeSelf } from "../../ports/runtime.ts";
@@ -49,4 +50,10 @@ export async function settleCgroupDriver(
     if (attempt < TRIES) await sleep(clock, RETRY_MS, shutdown);
   }
   return { kind: "noAnswer", error: last };
+}
+
+/** What the operator says all groups are below must be there: it is not ours to make. Rejects as the Go kubelet refuses to start. */
+export async function requireRoot(cgroups: Pick<Cgroups, "flaw">): Promise<void> {
+  const flaw = await cgroups.flaw([]);
+  if (flaw !== undefined) throw new Error(`failed to run Kubelet: invalid configuration: ${flaw}`);
 }

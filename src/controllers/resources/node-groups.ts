@@ -24,8 +24,6 @@ export interface NodeGroupSettings {
   /** Paths from the root of all groups. */
   readonly systemReservedCgroup: string;
   readonly kubeReservedCgroup: string;
-  /** CPUs are given to containers one by one, and whoever does it says which are left for all. */
-  readonly handsOutCpus: boolean;
   /** Only with the gate, and only cgroup v2 can. */
   readonly memoryQos?: MemoryQos;
 }
@@ -41,17 +39,14 @@ export const allPods = (facts: MachineFacts, settings: NodeGroupSettings): reado
     pidsMax: BigInt(facts.pidsMax),
     reservations: settings.reservations,
     enforcePods: settings.enforce.has("pods"),
-    ...allCpus(facts, settings),
+    onlineCpus: facts.onlineCpus,
   }),
 ];
 
-/** Said even though it is no limit: systemd takes the controller away from whom it does not know to use it. */
-const allCpus = ({ onlineCpus }: MachineFacts, { handsOutCpus }: NodeGroupSettings) =>
-  handsOutCpus ? {} : { onlineCpus };
-
 export interface ReservedGroup {
   readonly path: string;
-  readonly values: CgroupValues;
+  /** Undefined: it is to be enforced, and nothing is reserved. */
+  readonly values: CgroupValues | undefined;
   /** As messages call it. */
   readonly title: string;
   readonly subject: "system" | "kube";
@@ -61,16 +56,15 @@ export interface ReservedGroup {
 export function reservedGroups(facts: MachineFacts, settings: NodeGroupSettings): readonly ReservedGroup[] {
   const { enforce, reservations } = settings;
   const keepsMemory = settings.memoryQos !== undefined;
-  const machine = { hugepageSizes: hugepageSizesOf(facts), keepsMemory, ...allCpus(facts, settings) };
+  const machine = { hugepageSizes: hugepageSizesOf(facts), keepsMemory, onlineCpus: facts.onlineCpus };
   const of = (subject: "system" | "kube", compressible: boolean): readonly ReservedGroup[] => {
     if (!enforce.has(compressible ? `${subject}-reserved-compressible` : `${subject}-reserved`)) return [];
     const isSystem = subject === "system";
+    const reserved = isSystem ? reservations.systemReserved : reservations.kubeReserved;
     return [
       {
         path: isSystem ? settings.systemReservedCgroup : settings.kubeReservedCgroup,
-        values: reservedValues(isSystem ? reservations.systemReserved : reservations.kubeReserved, machine, {
-          compressible,
-        }),
+        values: reserved.size === 0 ? undefined : reservedValues(reserved, machine, { compressible }),
         title: `${isSystem ? "System" : "Kube"} Reserved${compressible ? " Compressible" : ""}`,
         subject,
       },

@@ -8,6 +8,7 @@ import { LatestTable } from "../../concurrency/latest-table.ts";
 import { Turns } from "../../concurrency/turns.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { parseResourceList } from "../../domain/resources/resource-list.ts";
+import type { TiersState } from "../../domain/resources/tiers-state.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 import type { MachineFacts } from "../../ports/machine.ts";
 import type { NodeGroupSettings } from "./node-groups.ts";
@@ -39,16 +40,17 @@ const plain: NodeGroupSettings = {
   enforce: new Set(["pods"]),
   systemReservedCgroup: "",
   kubeReservedCgroup: "",
-  handsOutCpus: false,
 };
 
 /** Counts what is applied, and refuses what it is told to. */
 class Watched extends FakeCgroups {
   readonly applied: string[] = [];
   refusal: Error | undefined;
+  away: Error | undefined;
 
   override apply(name: CgroupName, values: CgroupValues): Promise<void> {
     this.applied.push(name.join("/"));
+    if (this.away !== undefined) return Promise.reject(this.away);
     if (this.refusal !== undefined && values.memoryLimitBytes !== undefined) return Promise.reject(this.refusal);
     return super.apply(name, values);
   }
@@ -64,13 +66,13 @@ function world(
   const machine = new Watched({ driver });
   const cgroups = new LatestCell<NodeCgroups | undefined>(undefined);
   const admittedPods = new LatestTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>();
-  const tiersReady = new LatestCell(false);
+  const tiers = new LatestCell<TiersState>({ kind: "pending" });
   const told: string[] = [];
   const errors: string[] = [];
   const controller = new ResourcesController({
     cgroups,
     admittedPods,
-    tiersReady,
+    tiers,
     machine: { facts: read },
     events: {
       emit: ({ kind, name }, type, reason, message) => told.push(`${kind}/${name} ${type} ${reason} ${message}`),
@@ -92,7 +94,7 @@ function world(
     pods,
     machine,
     admittedPods,
-    tiersReady,
+    tiers,
     told,
     errors,
     admit,
@@ -109,9 +111,9 @@ function world(
 }
 
 void test("[14.8] nothing is done until cgroups can be reached, then kubepods is held and told once", async () => {
-  const { clock, pods, told, tiersReady, ready, end } = world();
+  const { clock, pods, told, tiers, ready, end } = world();
   await clock.advance(300_000);
-  assert.deepEqual([pods.applied, tiersReady.value], [[], false]);
+  assert.deepEqual([pods.applied, tiers.value.kind], [[], "pending"]);
   await ready();
   assert.deepEqual(pods.valuesOf(["kubepods"]), {
     cpuShares: 2048,
@@ -120,17 +122,17 @@ void test("[14.8] nothing is done until cgroups can be reached, then kubepods is
     cpusetCpus: "0-1",
     hugepageLimitBytes: new Map([["2MB", 2n ** 62n]]),
   });
-  assert.equal(tiersReady.value, true);
+  assert.equal(tiers.value.kind, "ready");
   await clock.advance(300_000);
   assert.deepEqual(told, ["Node/n1 Normal NodeAllocatableEnforced Updated Node Allocatable limit across pods"]);
   await end();
 });
 
 void test("[14.8] a refused limit is told each minute until it holds; the tiers do not wait for it", async () => {
-  const { clock, pods, told, tiersReady, ready, end } = world();
+  const { clock, pods, told, tiers, ready, end } = world();
   pods.refusal = new Error("cgroup /x/kubepods: too low");
   await ready();
-  assert.equal(tiersReady.value, true);
+  assert.equal(tiers.value.kind, "ready");
   assert.equal(pods.valuesOf(["kubepods", "besteffort"]).cpuShares, 2);
   await clock.advance(60_000);
   pods.refusal = undefined;
@@ -195,7 +197,7 @@ void test("[14.8] groups for reserved resources are held where they exist, and a
   assert.equal(await machine.exists(["kube"]), false);
   assert.deepEqual(told.slice(1), [
     "Node/n1 Normal NodeAllocatableEnforced Updated limits on system reserved cgroup /system",
-    'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Compressible Cgroup Limits on "/kube": cgroup ["kube"] does not exist',
+    'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Compressible Cgroup Limits on "/kube": could not read controllers for cgroup ["kube"]: open /sys/fs/cgroup/kube/cgroup.controllers: no such file or directory',
   ]);
   await machine.apply(["kube"], {});
   await clock.advance(60_000);
@@ -218,11 +220,52 @@ void test("[14.8] with systemd a reserved group is named by its slice", async ()
   await end();
 });
 
-void test("[14.8] where CPUs are handed out one by one, which are left for all is not said here", async () => {
-  const { pods, ready, end } = world({ ...plain, handsOutCpus: true });
+void test("[14.8] where a group is to be held and nothing is reserved for it, that is told, and it stays as it is", async () => {
+  const settings = { ...plain, enforce: new Set(["kube-reserved"] as const), kubeReservedCgroup: "/kube" };
+  const { machine, told, ready, end } = world(settings);
+  await machine.apply(["kube"], {});
   await ready();
-  assert.equal(pods.valuesOf(["kubepods"]).cpusetCpus, undefined);
+  assert.deepEqual(machine.valuesOf(["kube"]), {});
+  assert.deepEqual(told.slice(1), [
+    'Node/n1 Warning FailedNodeAllocatableEnforcement Failed to enforce Kube Reserved Cgroup Limits on "/kube": ["kube"] cgroup is not configured properly',
+  ]);
   await end();
+});
+
+void test("[14.9] tiers that cannot be made are tried again within seconds, and why is said; from the first success on by the minute", async () => {
+  const { clock, pods, tiers, ready, end } = world();
+  pods.away = new Error("cgroup /x/kubepods: no bus");
+  await ready();
+  assert.deepEqual(tiers.value, { kind: "failing", trouble: "cgroup /x/kubepods: no bus" });
+  for (const pauseMs of [1000, 2000, 4000, 8000]) {
+    pods.applied.length = 0;
+    await clock.advance(pauseMs - 1);
+    assert.deepEqual(pods.applied, []);
+    await clock.advance(1);
+    assert.ok(pods.applied.length > 0, `${pauseMs} ms after the last`);
+  }
+  pods.away = undefined;
+  await clock.advance(16_000);
+  assert.deepEqual(tiers.value, { kind: "ready" });
+  pods.away = new Error("gone again");
+  pods.applied.length = 0;
+  await clock.advance(59_999);
+  assert.deepEqual(pods.applied, []);
+  await clock.advance(1);
+  assert.ok(pods.applied.length > 0);
+  assert.deepEqual(tiers.value, { kind: "ready" });
+  await end();
+});
+
+void test("what fails because the process is to end is not told", async () => {
+  const { pods, errors, told, ready, end } = world();
+  const waiting = Promise.withResolvers<void>();
+  pods.apply = () => waiting.promise;
+  await ready();
+  const ending = end();
+  waiting.reject(new Error("ended by SIGTERM"));
+  await ending;
+  assert.deepEqual([errors, told], [[], []]);
 });
 
 void test("[14.11] with memory QoS what is kept for pods follows them in the groups above", async () => {

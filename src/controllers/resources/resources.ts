@@ -3,10 +3,12 @@
  *
  * Every minute all of them are brought to what they should be, whoever changed them meanwhile; a change of the admitted pods only
  * moves the weight of the burstable tier, and only when the sum is another. What fails is told and tried again a minute later:
- * a limit below what is in use now can be set once evictions have made room.
+ * a limit below what is in use now can be set once evictions have made room. Until the tiers have been there once no pod can start:
+ * that is tried again after a second, and ever less often.
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
+import { backoffMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
@@ -14,9 +16,10 @@ import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
-import { cgroupNameOf } from "../../domain/resources/cgroup-name.ts";
+import { cgroupNameOf, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import { qosTierValues } from "../../domain/resources/qos-tiers.ts";
+import type { TiersState } from "../../domain/resources/tiers-state.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
@@ -25,6 +28,7 @@ import type { Machine } from "../../ports/machine.ts";
 import { allPods, hugepageSizesOf, type NodeGroupSettings, type ReservedGroup, reservedGroups } from "./node-groups.ts";
 
 const EVERY_MS = 60_000;
+const UNTIL_READY = { firstMs: 1000, maxMs: EVERY_MS };
 const ENFORCED = "NodeAllocatableEnforced";
 const FAILED = "FailedNodeAllocatableEnforcement";
 
@@ -40,7 +44,7 @@ export interface ResourcesOptions {
   readonly cgroups: Latest<NodeCgroups | undefined>;
   /** Those turned away do not weigh. */
   readonly admittedPods: ReadTable<string, { readonly pod: Pod; readonly verdict: { readonly kind: string } }>;
-  readonly tiersReady: LatestCell<boolean>;
+  readonly tiers: LatestCell<TiersState>;
   readonly machine: Pick<Machine, "facts">;
   readonly events: EventSink;
   readonly clock: Clock;
@@ -62,20 +66,22 @@ export class ResourcesController {
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, clock, watch } = this.#options;
+    const { admittedPods, tiers, clock, watch } = this.#options;
     const wake = new Alarm();
     const unwatch = admittedPods.watch(() => wake.ring());
     try {
       const cgroups = await watch.waits(this.#cgroupsKnown(shutdown));
-      let dueMs = clock.monotonicMs();
+      let [dueMs, tries] = [clock.monotonicMs(), 0];
       for (;;) {
         watch.turned();
         wake.reset();
         if (clock.monotonicMs() >= dueMs) {
-          await this.#holdAll(cgroups);
-          dueMs = clock.monotonicMs() + EVERY_MS;
+          await this.#holdAll(cgroups, shutdown);
+          tries += 1;
+          const againMs = tiers.value.kind === "ready" ? EVERY_MS : backoffMs(UNTIL_READY, tries, 0.5);
+          dueMs = clock.monotonicMs() + againMs;
         } else {
-          await this.#holdTiers(cgroups.pods, { always: false });
+          await this.#holdTiers(cgroups.pods, { always: false }, shutdown);
         }
         await wake.orAfter(clock, dueMs - clock.monotonicMs(), shutdown);
       }
@@ -95,7 +101,7 @@ export class ResourcesController {
     }
   }
 
-  async #holdAll(cgroups: NodeCgroups): Promise<void> {
+  async #holdAll(cgroups: NodeCgroups, shutdown: AbortSignal): Promise<void> {
     const { machine, settings, log } = this.#options;
     let reserved: readonly ReservedGroup[] = [];
     try {
@@ -108,18 +114,20 @@ export class ResourcesController {
         "Updated Node Allocatable limit across pods",
         () => cgroups.pods.apply(name, values),
         {
-          failure: `Failed to update Node Allocatable Limits ${quoted([...settings.cgroupRoot, ...name])}`,
+          failure: `Failed to update Node Allocatable Limits ${quotedName([...settings.cgroupRoot, ...name])}`,
         },
+        shutdown,
       );
     } catch (error) {
+      shutdown.throwIfAborted();
       log.error("Cannot tell what the machine has; its limits stay as they are", error);
     }
-    await this.#holdTiers(cgroups.pods, { always: true });
-    for (const group of reserved) await this.#holdReserved(cgroups.machine, group);
+    await this.#holdTiers(cgroups.pods, { always: true }, shutdown);
+    for (const group of reserved) await this.#holdReserved(cgroups.machine, group, shutdown);
   }
 
-  async #holdTiers(cgroups: Cgroups, { always }: { readonly always: boolean }): Promise<void> {
-    const { admittedPods, tiersReady, settings, log } = this.#options;
+  async #holdTiers(cgroups: Cgroups, { always }: { readonly always: boolean }, shutdown: AbortSignal): Promise<void> {
+    const { admittedPods, tiers, settings, log } = this.#options;
     const admitted = admittedPods.keys().map((uid) => admittedPods.get(uid));
     const pods = admitted.flatMap((entry) => (entry?.verdict.kind === "admitted" ? [entry.pod] : []));
     try {
@@ -130,22 +138,31 @@ export class ResourcesController {
         await cgroups.apply(name, values);
         this.#tiersInPlace.set(name, wanted);
       }
-      if (!tiersReady.value) tiersReady.set(true);
+      if (tiers.value.kind !== "ready") tiers.set({ kind: "ready" });
     } catch (error) {
+      shutdown.throwIfAborted();
+      if (tiers.value.kind !== "ready") tiers.set({ kind: "failing", trouble: errorText(error) });
       log.error("Failed to update QoS cgroup configuration", error);
     }
   }
 
-  async #holdReserved(cgroups: Cgroups, { path, values, title, subject }: ReservedGroup): Promise<void> {
+  async #holdReserved(
+    cgroups: Cgroups,
+    { path, values, title, subject }: ReservedGroup,
+    shutdown: AbortSignal,
+  ): Promise<void> {
     const name = cgroupNameOf(path, cgroups.driver);
     await this.#enforce(
       title,
       `Updated limits on ${subject} reserved cgroup ${path}`,
       async () => {
-        if (!(await cgroups.exists(name))) throw new Error(`cgroup ${quoted(name)} does not exist`);
+        if (values === undefined) throw new Error(`${quotedName(name)} cgroup is not configured properly`);
+        const flaw = await cgroups.flaw(name);
+        if (flaw !== undefined) throw new Error(flaw);
         await cgroups.apply(name, values);
       },
       { failure: `Failed to enforce ${title} Cgroup Limits on ${JSON.stringify(path)}` },
+      shutdown,
     );
   }
 
@@ -154,6 +171,7 @@ export class ResourcesController {
     success: string,
     act: () => Promise<void>,
     { failure }: { readonly failure: string },
+    shutdown: AbortSignal,
   ): Promise<void> {
     const { events, log, settings } = this.#options;
     const node = nodeSubject(settings.nodeName);
@@ -162,6 +180,7 @@ export class ResourcesController {
       if (!this.#enforced.has(what)) events.emit(node, "Normal", ENFORCED, success);
       this.#enforced.add(what);
     } catch (error) {
+      shutdown.throwIfAborted();
       this.#enforced.delete(what);
       const message = `${failure}: ${errorText(error)}`;
       log.error(failure, error);
@@ -169,9 +188,6 @@ export class ResourcesController {
     }
   }
 }
-
-/** A name as Go prints a list of strings. */
-const quoted = (name: CgroupName) => `[${name.map((part) => JSON.stringify(part)).join(" ")}]`;
 
 /** Remembers that it rang until it is reset, so that nothing is missed while the loop is busy. */
 class Alarm {

@@ -134,15 +134,20 @@ for (const [name, health, runtime, network] of [
   });
 }
 
-test("[3.12] causes are told in order: runtime, network, storage, shutdown, capacity", () => {
+test("[3.12] causes are told in order: runtime, network, cgroups, storage, shutdown, capacity", () => {
+  const tiers = { kind: "failing", trouble: "no bus" } as const;
   const holds = { storage: "CSINode is not yet initialized", shutdown: "node is shutting down" };
-  assert.deepEqual(notReadyReasons({ runtime: RUNTIME_UNKNOWN, holds }, { cpu: "1" }, true), [
+  assert.deepEqual(notReadyReasons({ runtime: RUNTIME_UNKNOWN, tiers, holds }, { cpu: "1" }, true), [
     "container runtime status check may not have completed yet",
     "network state unknown",
+    "cgroups cannot be set up: no bus",
     "CSINode is not yet initialized",
     "node is shutting down",
     "missing node capacity for resources: memory, pods, ephemeral-storage",
   ]);
   const capacity = { cpu: "1", memory: "1", pods: "1" };
-  assert.deepEqual(notReadyReasons({ runtime: runtimeAnswered(), holds: NO_HOLDS }, capacity, false), []);
+  for (const kind of ["pending", "ready"] as const) {
+    const well = { runtime: runtimeAnswered(), tiers: { kind }, holds: NO_HOLDS };
+    assert.deepEqual(notReadyReasons(well, capacity, false), []);
+  }
 });

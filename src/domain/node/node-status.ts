@@ -4,6 +4,7 @@
  */
 import type { Node, NodeStatus } from "../../api/gen/core-v1.ts";
 import { withoutField } from "../../base/json-equal.ts";
+import { type TiersState, tiersTroubles } from "../resources/tiers-state.ts";
 import type { Image } from "../runtime/image.ts";
 import { type AddressDecision, type AddressOptions, providedNodeIp } from "./addresses.ts";
 import {
@@ -46,6 +47,7 @@ export interface NodeSnapshot {
   /** Undefined until what is mounted is known. */
   readonly volumesInUse: readonly string[] | undefined;
   readonly holds: NodeHolds;
+  readonly tiers: TiersState;
 }
 
 /** What keeps a node from being ready beside its runtime, each in a sentence; undefined: nothing. */
@@ -116,7 +118,7 @@ const rebooted = (nodeName: string, bootId: string): NodeEvent => ({
 
 /** In the order in which the Ready condition tells them; none when the node is ready. */
 export function notReadyReasons(
-  { runtime, holds }: Pick<NodeSnapshot, "runtime" | "holds">,
+  { runtime, tiers, holds }: Pick<NodeSnapshot, "runtime" | "tiers" | "holds">,
   capacity: ResourceAmounts,
   localStorage: boolean,
 ): readonly string[] {
@@ -125,6 +127,7 @@ export function notReadyReasons(
   return [
     ...runtimeTroubles(runtime),
     ...networkTroubles(runtime),
+    ...tiersTroubles(tiers),
     ...[holds.storage, holds.shutdown].filter((hold) => hold !== undefined),
     ...(missing.length === 0 ? [] : [`missing node capacity for resources: ${missing.join(", ")}`]),
   ];

@@ -66,3 +66,6 @@ function slices(name: CgroupName): readonly string[] {
   const parts = name.map((part) => part.replaceAll("-", "_"));
   return parts.map((_, index) => `${parts.slice(0, index + 1).join("-")}.slice`);
 }
+
+/** As Go prints a list of strings. */
+export const quotedName = (name: CgroupName): string => `[${name.map((part) => JSON.stringify(part)).join(" ")}]`;

@@ -77,7 +77,7 @@ export interface NodeCgroupInputs {
   readonly reservations: Reservations;
   /** Off: pods may use the whole machine, reservations or not. */
   readonly enforcePods: boolean;
-  /** Such as "0-3"; left out where CPUs are handed out one by one. */
+  /** Such as "0-3". Said even though it is no limit: systemd takes the controller away from whom it does not know to use it. */
   readonly onlineCpus?: string;
 }
 

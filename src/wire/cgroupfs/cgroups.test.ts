@@ -31,7 +31,7 @@ cgroupsContract("cgroup v2 on plain folders keeps the contract of Cgroups", asyn
   const folder = (name: readonly string[]) => join(root, cgroups.pathOf(name));
   return {
     cgroups,
-    root: ["x", "n1"],
+    podPath: "/x/n1/a/b/pod1-2",
     read: (name) => readV2Values(folder(name)),
     start: (name) => tree.start(folder(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
@@ -105,6 +105,26 @@ void suite("cgroup v2", () => {
     await cgroups.apply(["half"], {});
     await hostTree.write(join(root, "x/n1/half/cgroup.controllers"), "cpu memory");
     assert.equal(await cgroups.exists(["half"]), false);
+    assert.equal(
+      await cgroups.flaw(["half"]),
+      'cgroup ["x" "n1" "half"] has some missing controllers: cpuset, hugetlb, pids',
+    );
+  });
+
+  test("[14.3] a root that is not there is no place for pods, in the Go kubelet's words", async () => {
+    const elsewhere = createCgroups({
+      hierarchies: { version: 2, path: root },
+      root: ["nowhere"],
+      driver: cgroupfsDriver,
+      tree,
+      clock: hostClock,
+    });
+    assert.equal(
+      await elsewhere.flaw([]),
+      `could not read controllers for cgroup ["nowhere"]: open ${root}/nowhere/cgroup.controllers: no such file or directory`,
+    );
+    await elsewhere.apply([], {});
+    assert.equal(await elsewhere.flaw([]), undefined);
   });
 
   test("what is refused is named with its group and file, and does not hold back the rest", async () => {
@@ -116,9 +136,30 @@ void suite("cgroup v2", () => {
     assert.equal((await readFile(join(root, "x/n1/refused/cpu.weight"), "utf8")).trim(), "10000");
   });
 
+  test("[14.14] a group that has processes is killed with one word, and waited for until the kernel says it is empty", async () => {
+    let [kills, looks] = [0, 0];
+    const slow = {
+      ...tree,
+      kill: () => void (kills += 1),
+      read: async (path: string) => {
+        if (!path.endsWith("cgroup.events")) return tree.read(path);
+        looks += 1;
+        return looks < 4 ? "populated 1\nfrozen 0\n" : tree.read(path);
+      },
+    };
+    const cgroups = cgroupsOn(slow, root);
+    await cgroups.apply(["killed", "below"], {});
+    const pid = await tree.start(join(root, "x/n1/killed/below"));
+    tree.writes.length = 0;
+    await cgroups.destroy(["killed"], forever);
+    assert.deepEqual([tree.isAlive(pid), kills, looks], [false, 0, 3 + 1]);
+    assert.deepEqual(new Set(tree.writes), new Set(["/x/n1/killed/cgroup.kill=1"]));
+    assert.equal(await tree.isGroup(join(root, "x/n1/killed")), false);
+  });
+
   test("[14.14] processes that outlive five attempts are named, and their group stays", async () => {
     let kills = 0;
-    const undead = { ...tree, kill: () => void (kills += 1) };
+    const undead = { ...oldKernel(tree), kill: () => void (kills += 1) };
     const cgroups = cgroupsOn(undead, root);
     await cgroups.apply(["undead"], {});
     const pid = await tree.start(join(root, "x/n1/undead"));
@@ -129,8 +170,16 @@ void suite("cgroup v2", () => {
     assert.equal(await cgroups.exists(["undead"]), true);
   });
 
+  test("[14.14] a kernel that cannot kill a whole group is asked for each process", async () => {
+    const cgroups = cgroupsOn(oldKernel(tree), root);
+    await cgroups.apply(["old"], {});
+    const pid = await tree.start(join(root, "x/n1/old"));
+    await cgroups.destroy(["old"], forever);
+    assert.deepEqual([tree.isAlive(pid), await tree.isGroup(join(root, "x/n1/old"))], [false, false]);
+  });
+
   test("[14.14] whoever waits for the end of a group may give up", async () => {
-    const cgroups = cgroupsOn({ ...tree, kill: () => {} }, root);
+    const cgroups = cgroupsOn({ ...oldKernel(tree), kill: () => {} }, root);
     await cgroups.apply(["awaited"], {});
     await tree.start(join(root, "x/n1/awaited"));
     const gone = new AbortController();
@@ -138,6 +187,13 @@ void suite("cgroup v2", () => {
     gone.abort(new Error("enough"));
     await assert.rejects(waiting, { message: "enough" });
   });
+});
+
+/** One that can only kill processes one by one. */
+const oldKernel = (tree: PlainTree): PlainTree => ({
+  ...tree,
+  write: (path, text) =>
+    path.endsWith("cgroup.kill") ? Promise.reject(new Error("ENOENT: no such file")) : tree.write(path, text),
 });
 
 const refuseMemory = (tree: PlainTree, path: string, text: string) =>

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { assert } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { cgroupPath, childName } from "../../domain/resources/cgroup-name.ts";
+import { cgroupPath, childName, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -39,6 +39,7 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
   const version = hierarchies.version === 1 ? cgroupV1(hierarchies.mounts, tree) : cgroupV2(hierarchies.path, tree);
   const wholeName = (name: CgroupName) => [...root, ...name];
   const pathOf = (name: CgroupName) => cgroupPath(wholeName(name), driver.name);
+  const flaw = (name: CgroupName) => version.flaw(pathOf(name), quotedName(wholeName(name)));
   const below = (name: CgroupName) => groupsBelow(tree, version, pathOf(name));
   return {
     version: version.version,
@@ -49,11 +50,12 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
       const file = version.version === 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max";
       return folder !== undefined && (await tree.read(join(folder, file))) !== undefined;
     },
-    exists: (name) => version.isWhole(pathOf(name)),
+    exists: async (name) => (await flaw(name)) === undefined,
+    flaw,
     async apply(name, values) {
       const path = pathOf(name);
       try {
-        if (!(await version.isWhole(path))) {
+        if ((await flaw(name)) !== undefined) {
           await driver.begin(wholeName(name));
           await version.make(path);
         }
@@ -80,13 +82,13 @@ export function createCgroups({ hierarchies, root, driver, tree, clock }: Cgroup
     async destroy(name, signal) {
       assert(name.length > 0, "the group everything is in is not ours to remove");
       try {
-        // Mostly nothing is left in it.
-        const folders = version.roots.map((root) => join(root, pathOf(name)));
-        const left = await Promise.all(folders.map((folder) => tree.remove(folder)));
-        const isGone = left.every((outcome) => outcome === "removed");
-        if (!isGone) await killAll(tree, clock, async () => (await below(name)).flat(), signal);
+        const tops = version.roots.map((root) => join(root, pathOf(name)));
+        // Mostly nothing is left in it, and where nobody but the kernel keeps groups that is all.
+        if (driver.name === "cgroupfs" && (await removedAtOnce(tree, tops))) return;
+        const top = version.version === 2 ? tops[0] : undefined;
+        await killAll(tree, clock, { top, groups: async () => (await below(name)).flat() }, signal);
+        // Its folders stay until then: by them a group is found again whose end was cut short.
         await driver.end(wholeName(name), signal);
-        if (isGone) return;
         await Promise.all((await below(name)).map((folders) => removeAll(tree, clock, folders, signal)));
       } catch (error) {
         if (signal.aborted) throw error;
@@ -178,21 +180,44 @@ async function processesOf(tree: CgroupTree, folders: readonly string[]): Promis
   return [...pids].sort((a, b) => a - b);
 }
 
+interface Doomed {
+  /** Where the kernel can kill all of it with one word: on v2. */
+  readonly top: string | undefined;
+  readonly groups: () => Promise<readonly string[]>;
+}
+
 /** A process may fork while it is being killed, and one in the kernel dies late: so look again, five times in all. */
-async function killAll(
-  tree: CgroupTree,
-  clock: Clock,
-  groups: () => Promise<readonly string[]>,
-  signal: AbortSignal,
-): Promise<void> {
-  for (let attempt = 1; attempt <= KILL_ATTEMPTS; attempt += 1) {
+async function killAll(tree: CgroupTree, clock: Clock, { top, groups }: Doomed, signal: AbortSignal): Promise<void> {
+  for (let attempt = 1; ; attempt += 1) {
     const pids = await processesOf(tree, await groups());
-    if (pids.length === 0) return;
-    for (const pid of pids) tree.kill(pid);
+    if (pids.length === 0 && !(await isPopulated(tree, top))) return;
+    if (attempt > KILL_ATTEMPTS) {
+      const who = pids.length > 0 ? `processes ${pids.join(", ")}` : "processes that are not to be seen";
+      throw new Error(`${who} outlived ${KILL_ATTEMPTS} attempts to kill them`);
+    }
+    if (!(await killedAtOnce(tree, top))) for (const pid of pids) tree.kill(pid);
     await sleep(clock, RETRY_MS_FIRST * 3 ** (attempt - 1), signal);
   }
-  const left = await processesOf(tree, await groups());
-  if (left.length > 0) throw new Error(`processes ${left.join(", ")} outlived ${KILL_ATTEMPTS} attempts to kill them`);
+}
+
+/** By the kernel's word, which also counts processes that are not to be seen from here. */
+async function isPopulated(tree: CgroupTree, top: string | undefined): Promise<boolean> {
+  if (top === undefined) return false;
+  return (await tree.read(join(top, "cgroup.events")))?.split("\n").includes("populated 1") === true;
+}
+
+/** With all below it, and nothing can fork away meanwhile. Kernels before 5.14 do not know it. */
+async function killedAtOnce(tree: CgroupTree, top: string | undefined): Promise<boolean> {
+  if (top === undefined) return false;
+  return tree.write(join(top, "cgroup.kill"), "1").then(
+    () => true,
+    () => false,
+  );
+}
+
+async function removedAtOnce(tree: CgroupTree, folders: readonly string[]): Promise<boolean> {
+  const outcomes = await Promise.all(folders.map((folder) => tree.remove(folder)));
+  return outcomes.every((outcome) => outcome === "removed");
 }
 
 /** Of one hierarchy, deepest first: a group that has others in it stays. */

@@ -13,7 +13,7 @@ export interface GroupDriver {
   begin(name: CgroupName): Promise<void>;
   /** Before files are written, and also where none has to be. */
   hold(name: CgroupName, values: CgroupValues, inPlace: "inPlace" | "differs"): Promise<void>;
-  /** When nothing runs in it any more. Its folder is gone, or goes then. */
+  /** When nothing runs in it any more, before its folder goes. A keeper who cannot be reached does not hold it back: rejects only with the signal's reason. */
   end(name: CgroupName, signal: AbortSignal): Promise<void>;
 }
 

@@ -14,9 +14,11 @@ export function cgroupV1(mounts: readonly V1Hierarchy[], tree: CgroupTree): Cgro
     version: 1,
     roots: mounts.map(({ path }) => path),
     settings: v1Settings,
-    async isWhole(path) {
-      const found = await Promise.all(needed.map((mount) => tree.isGroup(join(mount.path, path))));
-      return found.every(Boolean);
+    async flaw(path, name) {
+      const folders = needed.map((mount) => join(mount.path, path));
+      const found = await Promise.all(folders.map((folder) => tree.isGroup(folder)));
+      const missing = folders.filter((_, index) => found[index] !== true);
+      return missing.length === 0 ? undefined : `cgroup ${name} has some missing paths: ${missing.join(", ")}`;
     },
     async make(path) {
       await Promise.all(mounts.map((mount) => makeIn(mount, path, tree)));

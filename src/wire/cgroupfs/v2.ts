@@ -14,11 +14,16 @@ export function cgroupV2(root: string, tree: CgroupTree): CgroupVersion {
     version: 2,
     roots: [root],
     settings: v2Settings,
-    async isWhole(path) {
-      const text = await tree.read(join(root, path, "cgroup.controllers"));
-      if (text === undefined) return false;
+    async flaw(path, name) {
+      const file = join(root, path, "cgroup.controllers");
+      const text = await tree.read(file);
+      if (text === undefined) {
+        return `could not read controllers for cgroup ${name}: open ${file}: no such file or directory`;
+      }
       const enabled = wordsOf(text);
-      return (await available()).every((controller) => !NEEDED.includes(controller) || enabled.includes(controller));
+      const needed = (await available()).filter((controller) => NEEDED.includes(controller));
+      const missing = needed.filter((controller) => !enabled.includes(controller)).sort();
+      return missing.length === 0 ? undefined : `cgroup ${name} has some missing controllers: ${missing.join(", ")}`;
     },
     async make(path) {
       const controllers = await available();

@@ -7,8 +7,8 @@ export interface CgroupVersion {
   /** The mount points a group has a folder in. */
   readonly roots: readonly string[];
   settings(values: CgroupValues): readonly Setting[];
-  /** Whether the group is there with every controller that limits pods. */
-  isWhole(path: string): Promise<boolean>;
+  /** What keeps the group from being there with every controller that limits pods, in the Go kubelet's words; `name` is how they call it. */
+  flaw(path: string, name: string): Promise<string | undefined>;
   /** Makes the group with its parents. */
   make(path: string): Promise<void>;
   /** Where the files of a controller are; undefined on a machine without it. */

@@ -7,6 +7,7 @@ import { listenAsPeer, type PeerCall } from "../../../test/support/dbus-peer.ts"
 import { connectDbus, type DbusConnection } from "./connection.ts";
 
 const forever = new AbortController().signal;
+const GONE = { sender: "d", path: "/p", interface: "i.i", member: "Gone", signature: "u" } as const;
 const call = (member: string) => ({ destination: "d", path: "/p", interface: "i.i", member });
 
 let folder: string;
@@ -20,11 +21,12 @@ let sockets = 0;
 async function withPeer(
   onCall: (call: PeerCall) => void,
   run: (connection: DbusConnection) => Promise<void>,
+  { isBus } = { isBus: false },
 ): Promise<void> {
   sockets += 1;
   const socketPath = join(folder, String(sockets));
   const peer = await listenAsPeer(socketPath, onCall);
-  const connection = await connectDbus({ socketPath, isBus: false }, forever);
+  const connection = await connectDbus({ socketPath, isBus }, forever);
   try {
     await run(connection);
   } finally {
@@ -70,17 +72,63 @@ void suite("a connection to D-Bus", () => {
       },
       async (connection) => {
         const heard: unknown[] = [];
-        const end = await connection.listen(
-          { interface: "i.i", member: "Gone" },
-          (body) => heard.push(...body),
-          forever,
-        );
+        const end = await connection.listen(GONE, (body) => heard.push(...body), forever);
         await connection.call(call("A"), forever);
         assert.deepEqual(heard, [7]);
         end();
         await connection.call(call("A"), forever);
         assert.deepEqual(heard, [7]);
       },
+    );
+  });
+
+  test("on a bus only the one that is listened to is heard, also under a new name; what others send breaks nothing", async () => {
+    const asked: unknown[] = [];
+    const gone = { ...GONE, body: [7] };
+    const ownerChanged = {
+      sender: "org.freedesktop.DBus",
+      path: "/org/freedesktop/DBus",
+      interface: "org.freedesktop.DBus",
+      member: "NameOwnerChanged",
+      signature: "sss",
+    };
+    const answers: Readonly<Record<string, (one: PeerCall) => void>> = {
+      GetNameOwner: (one) => one.reply("s", ":1.1"),
+      A(one) {
+        one.signal({ ...gone, sender: ":1.66" });
+        one.signal({ ...gone, sender: ":1.1", path: "/q" });
+        one.signal({ ...gone, sender: ":1.1", signature: "s", body: ["text"] });
+        one.signal({ ...gone, sender: ":1.1" });
+        one.reply("");
+      },
+      B(one) {
+        one.signal({ ...ownerChanged, sender: ":1.66", body: ["d", ":1.1", ":1.66"] });
+        one.signal({ ...gone, sender: ":1.66", body: [66] });
+        one.signal({ ...ownerChanged, body: ["d", ":1.1", ":1.9"] });
+        one.signal({ ...gone, sender: ":1.1", body: [1] });
+        one.signal({ ...gone, sender: ":1.9", body: [9] });
+        one.reply("");
+      },
+    };
+    await withPeer(
+      (one) => {
+        if (one.member === "AddMatch") asked.push(...one.body);
+        const answer = answers[one.member] ?? ((other: PeerCall) => other.reply(""));
+        answer(one);
+      },
+      async (connection) => {
+        const heard: unknown[] = [];
+        await connection.listen(GONE, (body) => heard.push(...body), forever);
+        await connection.call(call("A"), forever);
+        assert.deepEqual(heard, [7]);
+        await connection.call(call("B"), forever);
+        assert.deepEqual(heard, [7, 9]);
+        assert.deepEqual(asked, [
+          "type='signal',sender='org.freedesktop.DBus',path='/org/freedesktop/DBus',interface='org.freedesktop.DBus',member='NameOwnerChanged',arg0='d'",
+          "type='signal',sender='d',path='/p',interface='i.i',member='Gone'",
+        ]);
+      },
+      { isBus: true },
     );
   });
 

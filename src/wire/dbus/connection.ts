@@ -34,8 +34,13 @@ interface MethodCall {
 }
 
 interface SignalRule {
+  /** By the name it is known under; without a bus there is only one who could send. */
+  readonly sender: string;
+  readonly path: string;
   readonly interface: string;
   readonly member: string;
+  /** Of its body: one of another is not heard. */
+  readonly signature: string;
 }
 
 export interface DbusOptions {
@@ -49,6 +54,13 @@ const BUS = {
   destination: "org.freedesktop.DBus",
   path: "/org/freedesktop/DBus",
   interface: "org.freedesktop.DBus",
+} as const;
+const OWNER_CHANGED = {
+  sender: BUS.destination,
+  path: BUS.path,
+  interface: BUS.interface,
+  member: "NameOwnerChanged",
+  signature: "sss",
 } as const;
 
 /** Rejects when there is nobody, or when we are not let in. */
@@ -77,11 +89,18 @@ interface Waiting {
 
 type Listener = (body: readonly DbusValue[]) => void;
 
+interface Listening {
+  readonly rule: SignalRule;
+  readonly listener: Listener;
+}
+
 export class DbusConnection {
   readonly #socket: Socket;
   readonly #isBus: boolean;
   readonly #waiting = new Map<number, Waiting>();
-  readonly #listeners = new Map<string, Set<Listener>>();
+  readonly #listening = new Set<Listening>();
+  /** By the names that are listened to, as whom their messages come. The bus itself has but one name, which nobody else gets. */
+  readonly #owners = new Map<string, DbusValue | undefined>([[BUS.destination, BUS.destination]]);
   #received: Buffer = Buffer.alloc(0);
   #serial = 0;
   /** Undefined once messages flow. */
@@ -140,14 +159,35 @@ export class DbusConnection {
     });
   }
 
-  /** From the moment it resolves no such signal is missed. The returned function ends it here; the bus goes on sending. */
+  /**
+   * From the moment it resolves no such signal is missed. The returned function ends it here; the bus goes on sending. Anybody on a bus may send us
+   * whatever they like: only what the rule says is heard.
+   */
   async listen(rule: SignalRule, listener: Listener, signal: AbortSignal): Promise<() => void> {
-    const key = keyOf(rule);
-    const listeners = this.#listeners.get(key) ?? new Set();
-    this.#listeners.set(key, listeners.add(listener));
-    const match = `type='signal',interface='${rule.interface}',member='${rule.member}'`;
-    if (this.#isBus) await this.call({ ...BUS, member: "AddMatch", signature: "s", body: [match] }, signal);
-    return () => listeners.delete(listener);
+    const listening = { rule, listener };
+    this.#listening.add(listening);
+    if (this.#isBus) {
+      await this.#follow(rule.sender, signal);
+      await this.#match(rule, "", signal);
+    }
+    return () => this.#listening.delete(listening);
+  }
+
+  /** Who has the name, now and whenever it goes to another, as it does when a service begins anew. */
+  async #follow(name: string, signal: AbortSignal): Promise<void> {
+    if (this.#owners.has(name)) return;
+    const learn: Listener = ([of, , owner]) => void (of === name && this.#owners.set(name, owner));
+    this.#listening.add({ rule: OWNER_CHANGED, listener: learn });
+    await this.#match(OWNER_CHANGED, `,arg0='${name}'`, signal);
+    const [owner] = await this.call({ ...BUS, member: "GetNameOwner", signature: "s", body: [name] }, signal);
+    // A change that was heard meanwhile is newer than the answer.
+    if (!this.#owners.has(name)) this.#owners.set(name, owner);
+  }
+
+  async #match(rule: SignalRule, more: string, signal: AbortSignal): Promise<void> {
+    const parts = (["sender", "path", "interface", "member"] as const).map((part) => `${part}='${rule[part]}'`);
+    const match = `type='signal',${parts.join(",")}${more}`;
+    await this.call({ ...BUS, member: "AddMatch", signature: "s", body: [match] }, signal);
   }
 
   close(): void {
@@ -183,8 +223,7 @@ export class DbusConnection {
 
   #handle(message: DbusMessage): void {
     if (message.kind === "signal") {
-      const key = keyOf({ interface: message.interface ?? "", member: message.member ?? "" });
-      for (const listener of this.#listeners.get(key) ?? []) listener(message.body);
+      for (const { rule, listener } of this.#listening) if (this.#isMeant(rule, message)) listener(message.body);
       return;
     }
     const waiting = this.#waiting.get(message.replyTo ?? 0);
@@ -193,6 +232,13 @@ export class DbusConnection {
       const [detail] = message.body;
       waiting?.reject(new DbusError(message.errorName ?? "", typeof detail === "string" ? detail : ""));
     }
+  }
+
+  #isMeant(rule: SignalRule, message: DbusMessage): boolean {
+    if (this.#isBus && message.sender !== this.#owners.get(rule.sender)) return false;
+    return (["path", "interface", "member", "signature"] as const).every(
+      (part) => (message[part] ?? "") === rule[part],
+    );
   }
 
   #close(cause: unknown): void {
@@ -204,5 +250,3 @@ export class DbusConnection {
     this.#socket.destroy();
   }
 }
-
-const keyOf = (rule: SignalRule) => `${rule.interface}.${rule.member}`;

@@ -145,6 +145,26 @@ void test("bytes that cannot be a message are refused and never read beyond", ()
   );
 });
 
+void test("a signal whose body cannot be read is left out; an answer like that is refused", () => {
+  const ofType = (kind: "signal" | "reply", letter: string) => {
+    const bytes = encodeMessage({
+      kind,
+      serial: 1,
+      path: "/p",
+      interface: "i.i",
+      member: "M",
+      signature: "u",
+      body: [7],
+    });
+    // The letter after that of the signature's own type and its length.
+    bytes[bytes.indexOf("\x01u\0", 16, "latin1") + 1] = letter.charCodeAt(0);
+    return bytes;
+  };
+  assert.deepEqual(decodeMessage(ofType("signal", "i"))?.body, [7]);
+  assert.equal(decodeMessage(ofType("signal", "h")), undefined);
+  assert.throws(() => decodeMessage(ofType("reply", "h")), { name: "MalformedError" });
+});
+
 void test("a value that is not of its type is a mistake of ours", () => {
   for (const [signature, value] of [
     ["t", 1],

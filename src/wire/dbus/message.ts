@@ -61,7 +61,10 @@ export function messageLength(bytes: Buffer): number | undefined {
   return length;
 }
 
-/** One whole message. Fields that are not known here are left out, and so is a message of a kind that is not. */
+/**
+ * One whole message. Fields that are not known here are left out, and so is a message of a kind that is not. Signals come from anybody: one that cannot be read
+ * is left out too.
+ */
 export function decodeMessage(bytes: Buffer): DbusMessage | undefined {
   const little = isLittle(bytes);
   const [, kindNumber, , , bodyBytes, serial, fields] = unmarshal(HEADER, bytes, little);
@@ -74,7 +77,12 @@ export function decodeMessage(bytes: Buffer): DbusMessage | undefined {
     }),
   ) as Partial<DbusMessage>;
   const body = bytes.subarray(bytes.length - Number(bodyBytes));
-  return { ...named, kind, serial: Number(serial), body: unmarshal(named.signature ?? "", body, little) };
+  try {
+    return { ...named, kind, serial: Number(serial), body: unmarshal(named.signature ?? "", body, little) };
+  } catch (error) {
+    if (kind === "signal" && error instanceof MalformedError) return undefined;
+    throw error;
+  }
 }
 
 function isLittle(bytes: Buffer): boolean {

@@ -3,28 +3,45 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, suite, test } from "node:test";
+import { waitUntil } from "../../../test/cluster/wait.ts";
 import { cgroupsContract } from "../../../test/contract/cgroups-contract.ts";
+import { listenAsPeer, type PeerCall } from "../../../test/support/dbus-peer.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { type PlainTree, plainTree } from "../../../test/support/plain-cgroup-tree.ts";
 import { type PlainSystemd, plainSystemd } from "../../../test/support/plain-systemd.ts";
 import { readV2Values } from "../../../test/support/v2-values.ts";
+import { errorText } from "../../base/error-text.ts";
 import { podCgroupName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { createCgroups } from "../cgroupfs/cgroups.ts";
-import { connectDbus } from "../dbus/connection.ts";
+import type { CgroupTree } from "../cgroupfs/tree.ts";
+import { connectDbus, type DbusConnection } from "../dbus/connection.ts";
 import { hostClock } from "../host/clock.ts";
 import { systemdDriver } from "./driver.ts";
 import { SystemdManager } from "./manager.ts";
 
 const CONTROLLERS = ["cpuset", "cpu", "io", "memory", "hugetlb", "pids"];
 const forever = new AbortController().signal;
+const JOB_REMOVED = {
+  path: "/org/freedesktop/systemd1",
+  interface: "org.freedesktop.systemd1.Manager",
+  member: "JobRemoved",
+  signature: "uoss",
+} as const;
 
 interface World {
   readonly root: string;
+  readonly socketPath: string;
   readonly tree: PlainTree;
   readonly systemd: PlainSystemd;
   readonly cgroups: Cgroups;
   readonly folder: (name: CgroupName) => string;
+  /** The groups as a process sees them that has just started. */
+  readonly restart: (parts?: { readonly clock?: Clock; readonly tree?: CgroupTree }) => Cgroups;
+  /** What was said to be wrong. */
+  readonly errors: string[];
   close(): Promise<void>;
 }
 
@@ -35,19 +52,31 @@ async function openWorld(cgroupRoot: CgroupName = []): Promise<World> {
   const tree = await plainTree(root, CONTROLLERS);
   const systemd = await plainSystemd(socketPath, root, tree);
   const connect = (signal: AbortSignal) => connectDbus({ socketPath, isBus: false }, signal);
-  const manager = new SystemdManager({ connect, clock: hostClock });
-  const driver = systemdDriver(manager, 2);
-  const hierarchies = { version: 2, path: root } as const;
-  const cgroups = createCgroups({ hierarchies, root: cgroupRoot, driver, tree, clock: hostClock });
+  const managers: SystemdManager[] = [];
+  const errors: string[] = [];
+  const log = {
+    info: () => {},
+    error: (message: string, error: unknown) => errors.push(`${message}: ${errorText(error)}`),
+  };
+  const restart: World["restart"] = ({ clock = hostClock, tree: on = tree } = {}) => {
+    const manager = new SystemdManager({ connect, clock, shutdown: forever });
+    managers.push(manager);
+    const driver = systemdDriver(manager, 2, log);
+    return createCgroups({ hierarchies: { version: 2, path: root }, root: cgroupRoot, driver, tree: on, clock });
+  };
+  const cgroups = restart();
   return {
     root,
+    socketPath,
     tree,
     systemd,
     cgroups,
+    restart,
+    errors,
     folder: (name) => join(root, cgroups.pathOf(name)),
     async close() {
-      await manager.close();
-      await systemd.close();
+      for (const manager of managers) await manager.close();
+      await systemd.close().catch(() => undefined); // A test may have closed it.
       await rm(base, { recursive: true });
     },
   };
@@ -58,7 +87,7 @@ cgroupsContract("the systemd driver on plain folders keeps the contract of Cgrou
   const { tree, cgroups, folder } = world;
   return {
     cgroups,
-    root: ["my-root"],
+    podPath: "/my_root.slice/my_root-a.slice/my_root-a-b.slice/my_root-a-b-pod1_2.slice",
     read: (name) => readV2Values(folder(name)),
     start: (name) => tree.start(folder(name)),
     isAlive: (pid) => Promise.resolve(tree.isAlive(pid)),
@@ -124,15 +153,19 @@ void suite("the systemd driver", () => {
   });
 
   test("[14.3] a slice that is there already, as after a restart of ours, is taken over", async () => {
-    const { cgroups, systemd, tree, folder } = world;
-    await cgroups.apply(POD, {});
+    const { systemd, restart, tree, folder } = world;
+    await restart().apply(POD, { pidsMax: 5n });
+    systemd.calls.length = 0;
+    await restart().apply(POD, { pidsMax: 5n });
+    assert.deepEqual(systemd.calls, [`SetUnitProperties ${SLICE} TasksMax=5`]);
+    systemd.calls.length = 0;
     await tree.write(join(folder(POD), "cgroup.controllers"), "cpu memory");
-    await cgroups.apply(POD, { pidsMax: 5n });
+    await restart().apply(POD, { pidsMax: 6n });
     assert.deepEqual(
       systemd.calls.map((call) => call.split(" ")[0]),
-      ["StartTransientUnit", "StartTransientUnit", "SetUnitProperties"],
+      ["StartTransientUnit", "SetUnitProperties"],
     );
-    assert.equal(await text("pids.max"), "5");
+    assert.equal(await text("pids.max"), "6");
   });
 
   test("[14.14] at the end processes are killed, the slice is stopped and its folders go; what is no unit goes too", async () => {
@@ -147,6 +180,35 @@ void suite("the systemd driver", () => {
     await cgroups.destroy(POD, forever);
   });
 
+  test("[14.14] systemd is told before the first folder goes; what it then refuses holds back no folder, and is told", async () => {
+    const { systemd, restart, tree, folder, errors } = world;
+    const calls: (string | undefined)[] = [];
+    const watched = {
+      ...tree,
+      remove: (path: string) => {
+        calls.push(systemd.calls.at(-1));
+        return tree.remove(path);
+      },
+    };
+    const cgroups = restart({ tree: watched });
+    await cgroups.apply(POD, {});
+    systemd.answers.set("StopUnit", { errorName: "org.freedesktop.DBus.Error.AccessDenied" });
+    await cgroups.destroy(POD, forever);
+    assert.deepEqual([calls, await tree.isGroup(folder(POD))], [[`StopUnit ${SLICE}`], false]);
+    assert.deepEqual(errors, [
+      `Failed to stop a unit of systemd, its cgroup is removed without it: systemd cannot stop ${SLICE}: org.freedesktop.DBus.Error.AccessDenied: it is said`,
+    ]);
+  });
+
+  test("[14.14] a systemd that cannot be reached keeps no group from ending", async () => {
+    const { cgroups, systemd, tree, folder, errors } = world;
+    await cgroups.apply(POD, {});
+    const pid = await tree.start(folder(POD));
+    await systemd.close();
+    await cgroups.destroy(POD, forever);
+    assert.deepEqual([tree.isAlive(pid), await tree.isGroup(folder(POD)), errors.length], [false, false, 1]);
+  });
+
   test("a call whose connection is lost is made again on another", async () => {
     const { cgroups, systemd } = world;
     await cgroups.apply(POD, {});
@@ -156,6 +218,96 @@ void suite("the systemd driver", () => {
     systemd.answers.set("StopUnit", "hangUp");
     await cgroups.destroy(POD, forever);
     assert.deepEqual([systemd.connections, systemd.units.has(SLICE)], [3, false]);
+  });
+
+  test("a job whose end is never told is waited for half a minute, and not by whoever asks next", async () => {
+    const { systemd, restart } = world;
+    const clock = new ManualClock();
+    const cgroups = restart({ clock });
+    systemd.answers.set("StartTransientUnit", "endless");
+    const refused = assert.rejects(cgroups.apply(POD, {}), {
+      message: `cgroup ${cgroups.pathOf(POD)}: systemd cannot start ${SLICE}: no answer within 30000 ms`,
+    });
+    await waitUntil("the call", 5_000, async () => systemd.calls.length === 1);
+    await clock.advance(29_999);
+    assert.equal(clock.timersPending, 1);
+    await clock.advance(1);
+    await refused;
+    await cgroups.apply(POD, { pidsMax: 5n });
+    assert.equal(await text("pids.max"), "5");
+    assert.equal(clock.timersPending, 0);
+  });
+
+  test("nobody waits for systemd when the process is to end", async () => {
+    const { systemd, socketPath } = world;
+    const shutdown = new AbortController();
+    const connect = (signal: AbortSignal) => connectDbus({ socketPath, isBus: false }, signal);
+    const manager = new SystemdManager({ connect, clock: new ManualClock(), shutdown: shutdown.signal });
+    systemd.answers.set("StartTransientUnit", "endless");
+    const starting = manager.startTransient(SLICE, []);
+    await waitUntil("the call", 5_000, async () => systemd.calls.length === 1);
+    shutdown.abort(new Error("ended"));
+    await assert.rejects(starting, { message: "ended" });
+    await manager.close();
+  });
+
+  test("two that wait for one job both hear of its end", async () => {
+    const socketPath = join(world.root, "one-job");
+    const asked: PeerCall[] = [];
+    const peer = await listenAsPeer(socketPath, (call) => {
+      if (call.member === "Get") return call.reply("v", { signature: "s", value: "255" });
+      call.reply("o", "/job/1");
+      if (asked.push(call) < 2) return;
+      call.signal({ ...JOB_REMOVED, body: [1, "/job/1", "a.slice", "done"] });
+    });
+    const connect = (signal: AbortSignal) => connectDbus({ socketPath, isBus: false }, signal);
+    const manager = new SystemdManager({ connect, clock: new ManualClock(), shutdown: forever });
+    await Promise.all([manager.stop("a.slice", forever), manager.stop("a.slice", forever)]);
+    await manager.close();
+    await peer.close();
+  });
+
+  test("one that lets us in and then answers with errors is not kept open", async () => {
+    const socketPath = join(world.root, "closed");
+    const opened: DbusConnection[] = [];
+    const peer = await listenAsPeer(socketPath, (call) => call.fail("org.x.No", "not today"));
+    const connect = async (signal: AbortSignal) => {
+      opened.push(await connectDbus({ socketPath, isBus: false }, signal));
+      return opened[0] as DbusConnection;
+    };
+    const manager = new SystemdManager({ connect, clock: new ManualClock(), shutdown: forever });
+    await assert.rejects(manager.stop("a.slice", forever), /not today/);
+    assert.deepEqual(
+      opened.map(({ isOpen }) => isOpen),
+      [false],
+    );
+    await peer.close();
+  });
+
+  test("[14.4] what a systemd is too old to know is left out, and is in the files", async () => {
+    const { cgroups, systemd } = world;
+    for (const [version, unknown] of [
+      ["v241-1", ["CPUQuotaPeriodUSec", "AllowedCPUs"]],
+      ["243", ["AllowedCPUs"]],
+      ["244", []],
+    ] as const) {
+      systemd.version = version;
+      // On a new connection, as after another systemd has taken the place of the old.
+      systemd.answers.set("SetUnitProperties", "hangUp");
+      await cgroups.apply(POD, {
+        cpuQuotaUs: 50_000,
+        cpuPeriodUs: 100_000,
+        cpusetCpus: "0",
+        pidsMax: BigInt(parseInt(version.replace("v", ""), 10)),
+      });
+      const said = systemd.calls.at(-1) ?? "";
+      const words = ["CPUQuotaPeriodUSec", "CPUQuotaPerSecUSec", "AllowedCPUs", "TasksMax"];
+      assert.deepEqual(
+        words.filter((word) => !said.includes(word)),
+        unknown,
+      );
+      assert.deepEqual([await text("cpu.max"), await text("cpuset.cpus")], ["50000 100000", "0"]);
+    }
   });
 
   test("what systemd refuses is told with the unit; a start that failed is taken note of", async () => {

@@ -7,6 +7,7 @@
 import { sliceOf } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { DEFAULT_PERIOD_US, sliceQuotaUs } from "../../domain/resources/cpu-units.ts";
+import type { Log } from "../../ports/log.ts";
 import type { GroupDriver } from "../cgroupfs/driver.ts";
 import type { SystemdManager, UnitProperty } from "./manager.ts";
 import { newSliceProperties, sliceProperties } from "./slice-properties.ts";
@@ -14,6 +15,7 @@ import { newSliceProperties, sliceProperties } from "./slice-properties.ts";
 export function systemdDriver(
   manager: Pick<SystemdManager, "startTransient" | "setProperties" | "stop">,
   cgroupVersion: 1 | 2,
+  log: Log,
 ): GroupDriver {
   /** By unit, what it was told last, of those that are there. */
   const told = new Map<string, string>();
@@ -29,8 +31,14 @@ export function systemdDriver(
       told.set(unit, text);
     },
     async end(name, signal) {
-      told.delete(sliceOf(name));
-      await manager.stop(sliceOf(name), signal);
+      const unit = sliceOf(name);
+      told.delete(unit);
+      try {
+        await manager.stop(unit, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        log.error("Failed to stop a unit of systemd, its cgroup is removed without it", error, { unit });
+      }
     },
   };
 }

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { waitUntil } from "../../../test/cluster/wait.ts";
+import { listenAsPeer } from "../../../test/support/dbus-peer.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { firstOf } from "./connect.ts";
+
+void test("a bus that takes connections and says nothing is left for the next place after five seconds", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "deckhand-systemd-"));
+  const mute = await listenAsPeer(join(folder, "mute"), () => {}, "");
+  const good = await listenAsPeer(join(folder, "good"), () => {});
+  const clock = new ManualClock();
+  const places = ["nobody", "mute", "good"].map((name) => ({ socketPath: join(folder, name), isBus: false }));
+  const connecting = firstOf(places, clock, new AbortController().signal);
+  await waitUntil("the mute one to be asked", 5_000, async () => mute.connections === 1);
+  await clock.advance(4_999);
+  assert.equal(good.connections, 0);
+  await clock.advance(1);
+  const connection = await connecting;
+  assert.deepEqual([connection.isOpen, good.connections, clock.timersPending], [true, 1, 0]);
+  connection.close();
+  await Promise.all([mute.close(), good.close()]);
+  await rm(folder, { recursive: true });
+});
