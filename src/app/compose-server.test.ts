@@ -4,10 +4,11 @@ import { load } from "../../test/support/options.ts";
 import { compose, type KubeletPorts } from "./compose.ts";
 import { type ServerWiring, serverLoops } from "./compose-server.ts";
 
-/** None of it is called before a loop runs. */
+/** None of it is called before a loop runs, but for the time: loops are expected from the composition on. */
 const log = { info: () => {}, error: () => {} };
 const anything = new Proxy({}, { get: () => () => assert.fail("nothing is asked yet") });
-const ports = { runtime: anything, images: anything, logOf: () => log } as unknown as KubeletPorts;
+const clock = { monotonicMs: () => 0 };
+const ports = { runtime: anything, images: anything, clock, logOf: () => log } as unknown as KubeletPorts;
 
 function loops(...args: readonly string[]): number {
   const { options } = load(args);

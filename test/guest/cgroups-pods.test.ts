@@ -35,8 +35,9 @@ import { podsOfChance } from "../support/pods-of-chance.ts";
 import type { Guest } from "./guest.ts";
 import { resumeGuest } from "./guests.ts";
 
-const DRAWN = wholeSize() ? 70 : 12;
-const KNOWN = wholeSize() ? CASES.length : 14;
+const SIZE = wholeSize()
+  ? { drawn: 70, known: CASES.length, least: 100, drivers: ["systemd", "cgroupfs"] as const }
+  : { drawn: 6, known: 6, least: 16, drivers: ["systemd"] as const };
 /** These run. */
 const RUNNING = new Set(["guaranteed-fraction", "request-below-limit", "best-effort", "pod-level-limits"]);
 /** What a guest has not got: a RuntimeClass, and so much memory. */
@@ -45,8 +46,12 @@ const isPossible = ({ name, spec }: { readonly name: string; readonly spec: PodS
 
 const SHAPES = [
   ...CASES.filter(({ name }) => RUNNING.has(name)),
-  ...CASES.filter((one) => isPossible(one) && !RUNNING.has(one.name)).slice(0, KNOWN),
-  ...podsOfChance(DRAWN, seed()).map((spec, index) => ({ name: `drawn-${index}`, spec, expect: "cgroup" as const })),
+  ...CASES.filter((one) => isPossible(one) && !RUNNING.has(one.name)).slice(0, SIZE.known),
+  ...podsOfChance(SIZE.drawn, seed()).map((spec, index) => ({
+    name: `drawn-${index}`,
+    spec,
+    expect: "cgroup" as const,
+  })),
 ];
 
 const NEVER = { name: "never", hostPath: { path: "/nowhere/at/all", type: "Directory" } };
@@ -154,7 +159,7 @@ const forgetKubepods = (guest: Guest) =>
 
 const sorted = (units: string) => units.trim().split("\n\n").toSorted();
 
-for (const driver of ["systemd", "cgroupfs"] as const) {
+for (const driver of SIZE.drivers) {
   void suite(`pods of every shape with the ${driver} driver on cgroup v2, under the Go kubelet and under ours`, () => {
     let guest: Guest;
     let scratch: string;
@@ -180,7 +185,7 @@ for (const driver of ["systemd", "cgroupfs"] as const) {
     const by = (agent: Agent) => seen.get(agent) ?? assert.fail(`${agent} was not observed`);
 
     test("[14.2] [14.3] [14.4] every file of every group is the same, and where the runtime's driver wants it", (t) => {
-      assert.ok(SHAPES.length >= (wholeSize() ? 100 : 30), String(SHAPES.length));
+      assert.ok(SHAPES.length >= SIZE.least, String(SHAPES.length));
       let files = 0;
       for (const [index, pods] of BATCHES.entries()) {
         const [go, ours] = [by("go").groups[index], by("deckhand").groups[index]];

@@ -6,11 +6,10 @@ import { scratch } from "../../tools/scratch.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
-import { wholeSize } from "../size.ts";
+import type { Payloads } from "../guest/disks.ts";
+import { resumeGuest } from "../guest/guests.ts";
 import { type Agent, deckhandPayloads, launchAgent } from "../support/guest-agents.ts";
 import { GUEST_NODE, makeNode, NODE_FLAGS } from "../support/guest-node.ts";
-import type { Payloads } from "./disks.ts";
-import { resumeGuest } from "./guests.ts";
 
 const LIMIT_MS = 10 * 60_000;
 const LOOK_EVERY_MS = 1_000;
@@ -98,7 +97,6 @@ describe("a guest that runs out of memory", () => {
         namespace: "default",
       },
     ]);
-    if (!wholeSize()) return;
     const theirs = await runOut("go");
     assert.deepEqual(events, theirs.events);
     assert.deepEqual(theirs.pids, [theirs.pids[0], theirs.pids[0]]);

@@ -6,9 +6,9 @@ import { buildDebFor } from "../../tools/package/packages.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { buildParts } from "../cluster/parts.ts";
 import { figure } from "../figures.ts";
+import type { Guest } from "../guest/guest.ts";
+import { resumeGuest } from "../guest/guests.ts";
 import { kubeadmPackage, kubeletPackage } from "../support/upstream-packages.ts";
-import type { Guest } from "./guest.ts";
-import { resumeGuest } from "./guests.ts";
 
 const CONFIGURATION = {
   apiVersion: "kubelet.config.k8s.io/v1beta1",

@@ -6,6 +6,9 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import type { Payloads } from "../guest/disks.ts";
+import type { Guest } from "../guest/guest.ts";
+import { resumeGuest } from "../guest/guests.ts";
 import {
   type Agent,
   configuration,
@@ -16,9 +19,6 @@ import {
   startAgent,
   waitForGroups,
 } from "../support/guest-agents.ts";
-import type { Payloads } from "./disks.ts";
-import type { Guest } from "./guest.ts";
-import { resumeGuest } from "./guests.ts";
 
 const AGENTS: readonly Agent[] = ["go", "deckhand"];
 const UID = "8dbc75ce-1234-4d1c-9a62-0e3b2f0c1a55";

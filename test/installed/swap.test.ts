@@ -6,11 +6,11 @@ import { scratch } from "../../tools/scratch.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { waitUntil } from "../cluster/wait.ts";
+import type { Payloads } from "../guest/disks.ts";
+import type { Guest } from "../guest/guest.ts";
+import { resumeGuest } from "../guest/guests.ts";
 import { type Agent, configuration, deckhandPayloads, launchAgent, runAgent } from "../support/guest-agents.ts";
 import { GUEST_NODE, makeNode, NODE_FLAGS } from "../support/guest-node.ts";
-import type { Payloads } from "./disks.ts";
-import type { Guest } from "./guest.ts";
-import { resumeGuest } from "./guests.ts";
 
 const LIMIT_MS = 10 * 60_000;
 const SENTENCE =
