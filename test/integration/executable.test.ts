@@ -22,7 +22,7 @@ describe("the executable as a node's agent", () => {
     await rename(executable, installed);
     await rm(folder.path("built"), { recursive: true });
     const options = { deckhand: [installed] };
-    cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand", options }] });
+    cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options }] });
     node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
     await cluster.kubectl("wait", "--for=condition=Ready", `node/${node.name}`, "--timeout=60s");
     pods = await ClusterPods.of(cluster);

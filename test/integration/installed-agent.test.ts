@@ -131,12 +131,14 @@ describe("an agent that is installed", () => {
   test("as an image runs in a container of the node's own runtime, by both its names", async () => {
     buildImageArchive({ executable, papers, version: "0.0.0", architecture: "amd64" }, folder.root);
     const ctr = `${parts.path("ctr")} --address ${node.containerdSocket} --namespace deckhand`;
-    /** To the node's own runtime, and into a group that goes with the cluster. */
+    const { pid } = cluster.component(`anchor@${node.name}`);
+    /** To the node's own runtime, where its files are, and into a group that goes with the cluster. */
     const typed = (line: string) => {
       const here = line
         .replace(/^ctr /, `${ctr} `)
         .replace(" run --rm ", ` run --rm --cgroup ${node.cgroupParent}/image `);
-      return command("bash", ["-ec", here], { cwd: folder.root, limitMs: 120_000 });
+      const script = `cd ${folder.root}; ${here}`;
+      return command("nsenter", ["-m", "-t", String(pid), "bash", "-ec", script], { limitMs: 120_000 });
     };
     const said = new Map<string, string>();
     for (const line of examplesUnder("docs/install.md", "The image")) said.set(line, await typed(line));
