@@ -1,12 +1,16 @@
-/** Who keeps a mount from being let go of, as far as the kernel tells by links: no file system is asked. Only who sees the mount where we do can hold it there. */
+/**
+ * Who keeps a mount from being let go of, as far as the kernel tells by links: no file system is asked. Whoever sees the mount where we do is asked first. A mount
+ * that is shared is held from other mount namespaces too, where it mostly has the same place.
+ */
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
 /** The first that is found, such as "pid 4711 (bash), by its working folder"; undefined: nobody that can be seen. */
 export function holderOf(path: string): string | undefined {
   const own = linkAt("/proc/self/ns/mnt");
-  for (const pid of namesIn("/proc")) {
-    if (!/^\d+$/.test(pid) || linkAt(`/proc/${pid}/ns/mnt`) !== own) continue;
+  const processes = namesIn("/proc").filter((name) => /^\d+$/.test(name));
+  const byPlace = Map.groupBy(processes, (pid) => linkAt(`/proc/${pid}/ns/mnt`) === own);
+  for (const pid of [...(byPlace.get(true) ?? []), ...(byPlace.get(false) ?? [])]) {
     const how = holds(`/proc/${pid}`, path);
     if (how !== undefined) return `pid ${pid} (${nameOf(pid)}), by ${how}`;
   }
