@@ -31,9 +31,17 @@ export async function makeKernelSettings(folder: string): Promise<void> {
 /** Where a test looks for what an agent made of a setting, and sets it beforehand. */
 export const kernelSettingCopy = (folder: string, name: Written) => join(copies(folder), name);
 
+/** Lays the copies over the settings, in the mount namespace of whoever runs these lines of shell. */
+export const layOver = (folder: string): readonly string[] => [
+  "mount --make-rprivate /proc",
+  ...Object.keys(BEGUN_WITH).map((name) => `mount --bind ${join(copies(folder), name)} /proc/sys/${name}`),
+];
+
+/** And takes them away again. */
+export const takeAway = (): readonly string[] => Object.keys(BEGUN_WITH).map((name) => `umount /proc/sys/${name}`);
+
 /** The command line that runs `command` so, as the same process. */
 export function behindOwnKernel(folder: string, command: readonly string[]): readonly string[] {
-  const binds = Object.keys(BEGUN_WITH).map((name) => `mount --bind ${join(copies(folder), name)} /proc/sys/${name}`);
-  const script = ["mount --make-rprivate /proc", ...binds, 'exec "$@"'].join(" && ");
+  const script = [...layOver(folder), 'exec "$@"'].join(" && ");
   return ["unshare", "--mount", "--propagation", "unchanged", "--", "/bin/sh", "-c", script, "sh", ...command];
 }

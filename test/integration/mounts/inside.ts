@@ -5,7 +5,7 @@ import { closeSync, existsSync, openSync } from "node:fs";
 import { test } from "node:test";
 import { POOL_LIMITS } from "../../../src/wire/mounts/helper-pool.ts";
 import { startHelper } from "../../../src/wire/mounts/helper-process.ts";
-import { behindOwnKernel, makeKernelSettings } from "../../cluster/own-kernel.ts";
+import { layOver, makeKernelSettings, takeAway } from "../../cluster/own-kernel.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import { signal, toolsOf } from "../../contract/mounts/mounts-world.ts";
 import { mountsContract } from "../../contract/mounts-contract.ts";
@@ -65,11 +65,11 @@ test("[13.15][27.1.1] the agent's root is a shared mount from its start, with it
       "--fail-swap-on=false",
     ];
     const [file, main] = [HELPER.file, HELPER.args[0] ?? ""];
-    // In a network of its own: its chains and its settings are not the machine's.
+    // In a network of its own, and in this mount namespace: its chains and its settings are not the machine's, and its mounts are looked for here.
     await makeKernelSettings(at("machine"));
-    const line = [file, main, "kubelet", ...flags, "--hostname-override=mounts"];
-    const [program, ...args] = ["unshare", "--net", "--", ...behindOwnKernel(at("machine"), line)];
-    const agent = spawn(program, args, { stdio: "ignore" });
+    for (const line of layOver(at("machine"))) execFileSync("sh", ["-ec", line]);
+    const line = ["--net", "--", file, main, "kubelet", ...flags, "--hostname-override=mounts"];
+    const agent = spawn("unshare", line, { stdio: "ignore" });
     const ended = once(agent, "exit");
     try {
       await waitUntil("the agent's folders", 20_000, async () => existsSync(at("root/deckhand/lock")));
@@ -82,6 +82,7 @@ test("[13.15][27.1.1] the agent's root is a shared mount from its start, with it
     assert.match(String(mount?.propagation), /^shared:\d+$/);
     assert.deepEqual([more, helpers()], [[], []]);
     execFileSync("umount", ["/var/log"]);
+    for (const each of takeAway()) execFileSync("sh", ["-ec", each]);
   }));
 
 test("sockets and devices are told apart", () =>
