@@ -1,6 +1,6 @@
 /**
  * A cluster as people make one: kubeadm sets up a control plane of static pods on one machine, a second one joins by token, is upgraded and leaves, with
- * Deckhand as the kubelet of both. The commands are those of docs/install.md. Before it the Go kubelet does the same in the same kind of guests.
+ * Deckhand as the kubelet of both. The commands are those of docs/install.md. After it the Go kubelet does the same in the same kind of guests.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -12,7 +12,7 @@ import type { Agent } from "../support/guest-agents.ts";
 import { KubeadmMachines } from "../support/kubeadm-machines.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
 
-const AGENTS: readonly Agent[] = ["go", "deckhand"];
+const AGENTS: readonly Agent[] = ["deckhand", "go"];
 const LIMIT_MS = 25 * 60_000;
 /** As long as an agent needs to have looked at everything again, emulated. */
 const SETTLE_MS = 60_000;
