@@ -4,8 +4,8 @@ import { get } from "node:https";
 import { after, before, describe, test } from "node:test";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { figure } from "../figures.ts";
-import type { Guest } from "./guest.ts";
-import { resumeGuest } from "./guests.ts";
+import type { Guest } from "../guest/guest.ts";
+import { resumeGuest } from "../guest/guests.ts";
 
 const CONFIGURATION = {
   apiVersion: "kubelet.config.k8s.io/v1beta1",
