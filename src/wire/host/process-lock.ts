@@ -9,6 +9,7 @@ import { sleep } from "../../concurrency/sleep.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { errnoOf } from "./errno.ts";
+import { fileLocks, KERNEL_LOCKS } from "./kernel-locks.ts";
 
 export interface ProcessLock {
   release(): void;
@@ -67,18 +68,15 @@ export async function lockWanted(
       throw error;
     });
     if (now?.ino !== ino) return "gone";
-    if (isWaitedFor(await readFile("/proc/locks", "utf8"), pid)) return "wanted";
+    if (isWaitedFor(await readFile(KERNEL_LOCKS, "utf8"), pid)) return "wanted";
   }
 }
 
-/**
- * Whether someone waits for the file on which this process holds a lock. Lines of `/proc/locks`, for its holder and for one who waits:
- * `1: FLOCK  ADVISORY  WRITE 708 08:01:1234 0 EOF` and `1: -> FLOCK  ADVISORY  WRITE 709 08:01:1234 0 EOF`. A number of an inode says nothing without its device.
- */
-export function isWaitedFor(locks: string, holder: number | undefined): boolean {
-  const lines = locks.split("\n").map((line) => line.trim().split(/\s+/).slice(1));
-  const held = lines.find(([kind, , , pid]) => kind === "FLOCK" && pid === String(holder));
-  return lines.some(([arrow, kind, , , , place]) => arrow === "->" && kind === "FLOCK" && place === held?.[4]);
+/** Whether someone waits for the file on which this process holds a lock. */
+export function isWaitedFor(table: string, holder: number | undefined): boolean {
+  const locks = fileLocks(table);
+  const held = locks.find(({ waits, pid }) => !waits && pid === holder);
+  return locks.some(({ waits, place }) => waits && place === held?.place);
 }
 
 /** Undefined: another holds it, and it was not to be waited for. */

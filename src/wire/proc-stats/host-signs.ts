@@ -1,10 +1,12 @@
 /** The HostSigns port, from /proc, /sys and the files themselves. */
+
 import { access, constants, open, readdir, stat } from "node:fs/promises";
 import { delimiter, dirname, join } from "node:path";
 import type { AgentProcess, CgroupTree, Listener } from "../../domain/doctor/facts.ts";
 import { kubeletKind } from "../../domain/doctor/kubelet-process.ts";
 import type { HostSigns } from "../../ports/host-signs.ts";
 import { errnoOf } from "../host/errno.ts";
+import { fileLocks, KERNEL_LOCKS } from "../host/kernel-locks.ts";
 import { KernelFiles } from "./kernel-files.ts";
 import { parentOf, readProcesses, readSocketOwners, type SeenProcess } from "./processes.ts";
 import { readListeners } from "./sockets.ts";
@@ -144,10 +146,9 @@ async function lockHolders(
 ): Promise<ReadonlySet<number | undefined>> {
   const facts = await unlessMissing(stat(files.path(lockFile)));
   if (facts === undefined) return new Set();
-  const held = linesOf(await files.read("/proc/locks"))
-    .map((line) => line.split(/\s+/))
-    .filter(([, kind, , , , place]) => kind === "FLOCK" && place?.split(":")[2] === String(facts.ino))
-    .map(([, , , , pid]) => Number(pid));
+  const held = fileLocks(await files.read(KERNEL_LOCKS))
+    .filter(({ waits, place }) => !waits && place.split(":")[2] === String(facts.ino))
+    .map(({ pid }) => pid);
   const ours = processes.filter(({ pid, args }) => held.includes(pid) && args.includes(lockFile));
   return new Set(await Promise.all(ours.map(({ pid }) => parentOf(files, pid))));
 }
