@@ -6,7 +6,7 @@ import { buildProgram } from "../../tools/build/program.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { waitUntil } from "../cluster/wait.ts";
-import { ClusterPods, podOn, STAY, sh } from "../support/cluster-pods.ts";
+import { ClusterPods, mountingSpec, podOn, STAY, sh } from "../support/cluster-pods.ts";
 
 describe("the executable as a node's agent", () => {
   const folder = scratch();
@@ -45,18 +45,8 @@ describe("the executable as a node's agent", () => {
 
   test("a pod with volumes runs, its logs are read, a command is run in it", async () => {
     await cluster.kubectl("create", "configmap", "settings", "--from-literal=greeting=hello");
-    const container = {
-      ...sh(`echo "$(cat /settings/greeting)"; ${STAY}`),
-      volumeMounts: [
-        { name: "settings", mountPath: "/settings" },
-        { name: "memory", mountPath: "/memory" },
-      ],
-    };
-    const volumes = [
-      { name: "settings", configMap: { name: "settings" } },
-      { name: "memory", emptyDir: { medium: "Memory" } },
-    ];
-    await pods.create(podOn(node.name, "app", { containers: [container], volumes }));
+    const spec = mountingSpec(`echo "$(cat /settings/greeting)"; ${STAY}`);
+    await pods.create(podOn(node.name, "app", spec));
     await cluster.kubectl("wait", "--for=condition=Ready", "pod/app", "--timeout=60s");
     await waitUntil("the pod's line", 20_000, async () => (await logs()) === "hello\n");
     assert.equal(await cluster.kubectl("exec", "app", "--", "cat", "/settings/greeting"), "hello");

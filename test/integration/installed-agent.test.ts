@@ -11,7 +11,7 @@ import { scratch } from "../../tools/scratch.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { command, tryCommand } from "../cluster/command.ts";
 import { buildParts, type Parts } from "../cluster/parts.ts";
-import { ClusterPods, podOn, STAY, sh } from "../support/cluster-pods.ts";
+import { ClusterPods, mountingSpec, podOn, STAY, sh } from "../support/cluster-pods.ts";
 import { PackageRoot } from "../support/package-root.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
 import { kubeadmPackage, kubeletPackage } from "../support/upstream-packages.ts";
@@ -60,19 +60,8 @@ describe("an agent that is installed", () => {
       ...sh(`touch /tmp/ready; ${STAY}`),
       readinessProbe: { exec: { command: ["cat", "/tmp/ready"] }, periodSeconds: 1, failureThreshold: 1 },
     };
-    const mounting = {
-      ...sh(STAY),
-      volumeMounts: [
-        { name: "settings", mountPath: "/settings" },
-        { name: "memory", mountPath: "/memory" },
-      ],
-    };
-    const volumes = [
-      { name: "settings", configMap: { name: "settings" } },
-      { name: "memory", emptyDir: { medium: "Memory" } },
-    ];
     await pods.create(podOn(node.name, "probed", { containers: [probed] }));
-    await pods.create(podOn(node.name, "mounting", { containers: [mounting], volumes }));
+    await pods.create(podOn(node.name, "mounting", mountingSpec(STAY)));
     await cluster.kubectl("wait", "--for=condition=Ready", "pod/probed", "pod/mounting", "--timeout=60s");
     await cluster.kubectl("exec", "mounting", "--", "sh", "-c", "echo kept >/memory/file");
   }

@@ -38,6 +38,22 @@ export const sh = (script: string, name = "main") => ({ name, image: BUSYBOX, co
 /** For the end of a script: does nothing, and ends at once when it is told to. */
 export const STAY = "trap 'exit 0' TERM; while :; do sleep 1000 & wait; done";
 export const SLEEPER = sh(STAY);
+/** For one container that runs the script, with a ConfigMap `settings` and memory at folders of these names. */
+export const mountingSpec = (script: string): Partial<PodSpec> => ({
+  containers: [
+    {
+      ...sh(script),
+      volumeMounts: [
+        { name: "settings", mountPath: "/settings" },
+        { name: "memory", mountPath: "/memory" },
+      ],
+    },
+  ],
+  volumes: [
+    { name: "settings", configMap: { name: "settings" } },
+    { name: "memory", emptyDir: { medium: "Memory" } },
+  ],
+});
 /** Heeds no wish to end. */
 export const DEAF = sh("trap '' TERM; while :; do sleep 1000 & wait; done");
 
