@@ -2,6 +2,7 @@
  * A running guest: a whole machine with systemd and cgroup v2, to run scripts in, to put files into and get them out of, to reboot and to
  * connect with the host and with other guests. `close` ends it and leaves nothing.
  */
+import { appendFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { CommandResult } from "../cluster/command.ts";
@@ -11,7 +12,7 @@ import { getFiles, type Payloads, putFiles } from "./disks.ts";
 import { forwardPort, hasHostCard, plugHostCard, plugSwitchCard, type Reach } from "./network.ts";
 import { Commands, type RunOptions } from "./pieces/commands.ts";
 import type { EthernetSwitch } from "./pieces/ethernet-switch.ts";
-import { consoleFile, sockets } from "./pieces/qemu.ts";
+import { consoleFile, scriptsFile, sockets } from "./pieces/qemu.ts";
 import { Qmp } from "./pieces/qmp.ts";
 import { endGuest, type GuestRecord, guestFolder } from "./records.ts";
 
@@ -19,6 +20,7 @@ const BOOT_MS = 5 * 60_000;
 /** Emulated, and on a busy host. */
 const MUST_MS = 5 * 60_000;
 const CONSOLE_CHARS = 2_000;
+const NOTED_CHARS = 300;
 
 export class Guest {
   readonly name: string;
@@ -26,6 +28,7 @@ export class Guest {
   readonly #record: GuestRecord;
   readonly #qmp: Qmp;
   readonly #commands: Commands;
+  #calls = 0;
 
   private constructor(record: GuestRecord, qmp: Qmp, commands: Commands) {
     this.name = record.name;
@@ -46,8 +49,13 @@ export class Guest {
   }
 
   /** Runs a script of bash's, and answers whatever its exit code. What it leaves running runs on. */
-  run(script: string, options?: RunOptions): Promise<CommandResult> {
-    return this.#commands.run(script, options);
+  async run(script: string, options?: RunOptions): Promise<CommandResult> {
+    const startedMs = performance.now();
+    const call = (this.#calls += 1);
+    this.#note(call, script.trim().slice(0, NOTED_CHARS).replaceAll(/\n\s*/g, "; "));
+    const result = await this.#commands.run(script, options);
+    this.#note(call, `ended with ${result.code} after ${((performance.now() - startedMs) / 1000).toFixed(1)} s`);
+    return result;
   }
 
   /** Runs a script that ends at the first failing command, and answers with what it printed; failing rejects. */
@@ -127,6 +135,11 @@ export class Guest {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** For whoever wonders from outside what a running test waits for. */
+  #note(call: number, text: string): void {
+    appendFileSync(scriptsFile(this.folder), `${new Date().toISOString()} ${call} ${text}\n`);
   }
 
   #machine() {

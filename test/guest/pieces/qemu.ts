@@ -24,6 +24,7 @@ export const sockets = (folder: string) => ({
 });
 
 export const consoleFile = (folder: string) => join(folder, "console.log");
+export const scriptsFile = (folder: string) => join(folder, "scripts.log");
 
 const KERNEL_OPTIONS = [
   "root=/dev/vda",
