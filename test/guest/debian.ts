@@ -10,7 +10,10 @@ import { command } from "../cluster/command.ts";
 import { privateApt, sourceLines } from "../conformance/images/apt.ts";
 
 const RELEASE = "bookworm";
-/** Depends on the newest kernel of its kind. */
+/**
+ * Depends on the newest kernel of its kind: that of the release itself, which has been out for a while. Security's newest may be of today: 6.1.192-1
+ * follows a null pointer as soon as ext4 has to read again what memory pressure took away (ext4_mb_load_buddy_gfp).
+ */
 const KERNEL = "linux-image-cloud-amd64";
 const PACKAGES = [
   "ca-certificates",
@@ -89,7 +92,7 @@ async function fetchKernel(scratch: string): Promise<string> {
   const folder = join(scratch, "apt");
   const apt = await privateApt(folder, { sources: await sourceLines("deb", RELEASE) });
   const fetched = async (name: string): Promise<string> => {
-    await apt(["download", name], folder);
+    await apt(["download", `${name}/${RELEASE}`], folder);
     const file = (await readdir(folder)).find((each) => each.startsWith(`${name}_`) && each.endsWith(".deb"));
     if (file === undefined) throw new Error(`apt brought no package ${name}`);
     return join(folder, file);
