@@ -4,6 +4,7 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { errorText } from "../../src/base/error-text.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { pause } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
@@ -73,7 +74,13 @@ for (const agent of AGENTS) {
     });
     after(() => stack.disposeAsync());
 
-    const typed = (guest: Guest, line: string) => guest.must(`cd /root\n${line}`, { limitMs: LIMIT_MS });
+    const typed = async (guest: Guest, line: string) => {
+      try {
+        return await guest.must(`cd /root\n${line}`, { limitMs: LIMIT_MS });
+      } catch (error) {
+        throw new Error(`${errorText(error)}\nthe control plane meanwhile:\n${await told(one)}`, { cause: error });
+      }
+    };
     /** What asks the cluster is typed on the first machine, everything else on the second. */
     const typedWhereItBelongs = (line: string) => typed(/^(kubectl|kubeadm token) /.test(line) ? one : two, line);
     const agentOf = async (guest: Guest) => {
@@ -148,6 +155,15 @@ const shapeOf = (line: string) =>
     .replace(/[a-z0-9]{6}\.[a-z0-9]{16}/, "TOKEN")
     .replace(/[0-9a-f]{64}/, "HASH");
 
+/** What the machine of a control plane tells of it: which containers were started again, their last words, and what its agent complained of. */
+const told = async (guest: Guest) => {
+  const script = `
+    for log in /var/log/pods/kube-system_*/*/*.log; do echo "== $log"; [ -e "\${log%/*}/1.log" ] && tail -n 5 "$log"; done
+    journalctl -u kubelet.service --no-pager | grep -E 'kubelet\\[[0-9]+\\]: [WEF]' | tail -n 20
+    dmesg | tail -n 10`;
+  return (await guest.run(script, { limitMs: LIMIT_MS })).stdout;
+};
+
 /** Everything that a node has while it runs pods. */
 const left = (guest: Guest) =>
   guest.must(`
@@ -156,4 +172,4 @@ const left = (guest: Guest) =>
     awk '{ print $5 }' /proc/self/mountinfo | grep -E '^/var/lib/kubelet|^/run/netns/|io\\.containerd\\..*/(rootfs|shm)' || true
     find /sys/fs/cgroup/kubepods.slice -name cgroup.procs -exec cat {} + 2>/dev/null || true
     pgrep -a 'kubelet|deckhand|containerd-shim|kube-proxy' | grep -v deckhand-runner || true
-    find /etc/kubernetes /var/lib/kubelet -type f -not -path '/etc/kubernetes/tmp/*'`);
+    find /etc/kubernetes /var/lib/kubelet -type f -not -path '/etc/kubernetes/tmp/*' 2>/dev/null || true`);

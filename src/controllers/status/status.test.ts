@@ -23,6 +23,7 @@ import { StatusPublisher } from "./status.ts";
 /** One admitted pod, and an API server that keeps the statuses it is sent. */
 function world(object: Pod = pod(), isStatic = false) {
   const clock = new ManualClock();
+  const log = keptLog();
   const end = new AbortController();
   const uid = object.metadata?.uid ?? "";
   const sent: PodStatus[] = [];
@@ -56,7 +57,7 @@ function world(object: Pod = pod(), isStatic = false) {
     },
     clock,
     random: { fraction: () => 0, uuid: () => "" },
-    log: keptLog(),
+    log,
     admittedPods,
     podOutcomes,
     probeResults,
@@ -72,6 +73,7 @@ function world(object: Pod = pod(), isStatic = false) {
   admittedPods.set(uid, { uid, pod: object, isStatic, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
   return {
     clock,
+    log,
     sent,
     /** As the watch shows them, sooner or later. */
     versions,
@@ -155,7 +157,7 @@ const probedPod = () =>
 const readyOf = ({ containerStatuses = [] }: PodStatus) => [containerStatuses[0]?.started, containerStatuses[0]?.ready];
 
 test("[12.2] what the probes say is told at once, also while another patch is under way", async () => {
-  const { sent, told, probed, end } = world(probedPod());
+  const { log, sent, told, probed, end } = world(probedPod());
   const running = view([sandbox()], [instance("app", "running")]);
   await told(running);
   assert.deepEqual(readyOf(sent.at(-1) ?? {}), [false, false]);
@@ -165,6 +167,7 @@ test("[12.2] what the probes say is told at once, also while another patch is un
   const count = sent.length;
   await probed("app-0", { startup: "success", readiness: "success", liveness: "failure" });
   assert.equal(sent.length, count, "liveness is no part of the status");
+  assert.deepEqual(log.lines, [], "news is no trouble");
   await end();
 });
 

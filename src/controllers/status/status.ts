@@ -236,9 +236,12 @@ export class StatusPublisher {
     this.#written.set(admitted.uid, answer);
     const now = { ...published, status: answer.status ?? {} };
     const version = answer.metadata?.resourceVersion;
-    // What we wrote upon may be older than what there was, as where an answer was lost. What the server does not take is not told again and again.
+    // What we wrote upon may be older than what there was, as where an answer was lost. What the server does not take is not told again and again. What
+    // has changed around the pod meanwhile is news: it is not agreed upon, and told next.
     const isTold = statusPatch(now, this.#wanted(admitted, outcome, now.status)) === undefined;
-    if (!isTold && version !== before) throw new Error("what is published now is not what was to be published");
+    const hasNews = this.#around(outcome) !== around;
+    if (!isTold && !hasNews && version !== before)
+      throw new Error("what is published now is not what was to be published");
     this.#agree(admitted.uid, outcome, version, around);
     return now;
   }
