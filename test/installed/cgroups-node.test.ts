@@ -123,6 +123,8 @@ void suite("one pod of ours with cgroup v2 and systemd", () => {
     const total = "sed -n 's/^some.*total=//p'";
     const scope = `$(grep -l ^ ${POD_FOLDER}/*.scope/cpu.pressure | xargs -n1 dirname | while read d; do [ $(${total} $d/cpu.pressure) -gt 100000 ] && echo $d; done | sed -n 1p)`;
     await guest.must(`until [ -n "${scope}" ]; do sleep 0.5; done`);
+    // What is told of pods is as old as the last look at them.
+    await guest.must(`until curl -sk https://127.0.0.1:10250/stats/summary | grep -q '"main"'; do sleep 1; done`);
     const [before, summary, metrics, later] = (
       await guest.must(`
         s=${scope}; ${total} $s/cpu.pressure; echo ----

@@ -19,6 +19,7 @@ import {
   startWorkload,
 } from "../support/guest-workload.ts";
 import { GuestNode, SLOW_MS } from "../support/joined-guest.ts";
+import { changesSince } from "../support/pod-faults.ts";
 import { lastingPod, NODE } from "../support/survival-world.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
 import { unnoticed } from "../support/unnoticed.ts";
@@ -67,8 +68,8 @@ describe("a node changes its agent by the commands of the page", () => {
   }
 
   /** The lines change the agent; nobody notices but what was told to end, and each of them does what it should. */
-  async function change(lines: readonly string[]): Promise<readonly Said[]> {
-    const watched = { pods: [...running, "finished"], ended, look: filesOfVolumes };
+  async function change(lines: readonly string[], mayBeUnready: readonly string[] = []): Promise<readonly Said[]> {
+    const watched = { pods: [...running, "finished"], ended, mayBeUnready, look: filesOfVolumes };
     const said = await unnoticed(node, watched, () => typed(lines));
     for (const { line, code, output } of said) assert.equal(code, 0, `${line}\n${output}`);
     return said;
@@ -120,6 +121,15 @@ describe("a node changes its agent by the commands of the page", () => {
   const renewTime = () =>
     node.cluster.kubectl("get", "lease", NODE, "-n", "kube-node-lease", "-o", "jsonpath={.spec.renewTime}");
 
+  test("restarted by itself the Go kubelet calls probed static pods unready until their probe answers, and no others", async () => {
+    const watched = { pods: [...running, "finished"], mayBeUnready: STATIC_PODS, look: filesOfVolumes };
+    const sinceWallMs = Date.now();
+    await unnoticed(node, watched, () => node.guest.must("systemctl restart kubelet.service", { limitMs: SLOW_MS }));
+    const unready = STATIC_PODS.filter((name) => changesSince(name, node.pods.versions(name), sinceWallMs).length > 0);
+    figure("static pods unready at a restart of the Go kubelet", unready.length, "pods");
+    assert.notDeepEqual(unready, []);
+  });
+
   test("beforehand doctor finds the other kubelet, and nothing that would stop or hurt the node", async () => {
     const [extracted, doctor] = await typed(examplesUnder("docs/switch-over.md", "Looking first"));
     assert.ok(extracted !== undefined && doctor !== undefined);
@@ -147,7 +157,7 @@ describe("a node changes its agent by the commands of the page", () => {
 
   test("[1.20] [13.3] back: neither do those and ours, with the Go kubelet, and one that was ending ends once", async () => {
     await beginsToEnd("ends-under-go");
-    await change(examplesUnder("docs/switch-over.md", "Back"));
+    await change(examplesUnder("docs/switch-over.md", "Back"), STATIC_PODS);
     assert.equal(await node.program(), "kubelet");
     await endsOnce("ends-under-go");
     await atWork("made-by-go");
