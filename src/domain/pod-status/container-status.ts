@@ -17,6 +17,7 @@ import {
   type PodContainer,
   type PodRuntimeView,
   restartCountOf,
+  restartsOf,
 } from "../pod/runtime-view.ts";
 import { sharedMessage } from "../pod/termination-message.ts";
 import { containerActual } from "../resize/actual-resources.ts";
@@ -75,7 +76,7 @@ export function containerStatus(
 
 /** One is not shown while what is due upon its start is done: a count that was told of it, or of those before it, stays. */
 function countOf(newest: PodContainer, previous: ContainerStatus | undefined, { hidden = [] }: ContainerStatusInputs) {
-  const [own, told] = [restartCountOf(newest), previous?.restartCount ?? 0];
+  const [own, told] = [restartsOf(newest, previous), previous?.restartCount ?? 0];
   const isTrue = hidden.some(
     (other) => containerNameOf(other) === containerNameOf(newest) && restartCountOf(other) >= told,
   );

@@ -204,6 +204,14 @@ describe("container statuses", () => {
     assert.equal(status({ view: old, previous }).containerStatuses?.[0]?.restartCount, 3);
   });
 
+  test("[11.1] what was told of this very instance stays, though less is written on it", () => {
+    const running = view([sandbox()], [instance("app", "running")]);
+    const countAfter = (containerID: string) =>
+      only({ view: running, previous: { containerStatuses: [{ ...PUBLISHED, containerID, restartCount: 1 }] } });
+    assert.equal(countAfter("containerd://app-0")?.restartCount, 1);
+    assert.equal(countAfter("containerd://app-9")?.restartCount, 0);
+  });
+
   test("[7.19] a container that ran and is nowhere to be seen has ended in an unknown way, not gone back to Pending", () => {
     const before = { name: "app", image: "", imageID: "", ready: true, restartCount: 2, state: { running: {} } };
     const lost = status({ view: view([sandbox()], []), previous: { phase: "Running", containerStatuses: [before] } });

@@ -15,7 +15,7 @@ import {
   newestOf,
   type PodContainer,
   type PodRuntimeView,
-  restartCountOf,
+  restartsOf,
 } from "./runtime-view.ts";
 
 export type ContainerAction =
@@ -181,11 +181,19 @@ function exitTime(snapshot: PodSnapshot, newest: PodContainer | undefined): Exit
 }
 
 function nextRestartCount(
-  { restartFloor, knownExits }: PodSnapshot,
+  { pod: { status }, restartFloor, knownExits }: PodSnapshot,
   name: string,
   newest: PodContainer | undefined,
 ): number {
   const known = knownExits.get(name);
-  const next = newest === undefined ? (known?.restartCount ?? -1) + 1 : restartCountOf(newest) + 1;
+  const told = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  const last =
+    newest === undefined
+      ? (known?.restartCount ?? -1)
+      : restartsOf(
+          newest,
+          told.find((each) => each.name === name),
+        );
+  const next = last + 1;
   return Math.max(restartFloor.get(name) ?? 0, next);
 }

@@ -28,6 +28,11 @@ const knownExit = {
 };
 const never = { pod: pod({ restartPolicy: "Never" }) };
 const onFailure = { pod: pod({ restartPolicy: "OnFailure" }) };
+/** With what was told of a container's instance. */
+const told = (id: string, restartCount: number): Pod => {
+  const status = { name: "app", image: "", imageID: "", ready: true, containerID: `containerd://${id}`, restartCount };
+  return { ...pod(), status: { containerStatuses: [status] } };
+};
 const ready = [sandbox()];
 const dead = [sandbox({ state: "notReady", ips: [] })];
 
@@ -125,6 +130,16 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
     "a container in an unknown state is stopped before anything takes its place",
     { view: view(ready, [instance("app", "unknown")]) },
     [stopApp("stateUnknown")],
+  ],
+  [
+    "[7.5] counting goes on from what was told of this very instance, where that is more than is written on it",
+    { pod: told("app-0", 4), view: view(ready, [instance("app", "exited")]) },
+    [start("app", 5, exit())],
+  ],
+  [
+    "[7.5] what was told of another instance counts for nothing",
+    { pod: told("app-9", 4), view: view(ready, [instance("app", "exited")]) },
+    [start("app", 1, exit())],
   ],
   [
     "of two running instances the older is stopped",
