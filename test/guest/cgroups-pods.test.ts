@@ -8,7 +8,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import { defaultPod } from "../../src/domain/pod/static-pod-defaults.ts";
 import { sharesOf, weightOf } from "../../src/domain/resources/cpu-units.ts";
 import { qosTierValues } from "../../src/domain/resources/qos-tiers.ts";
 import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
@@ -118,11 +120,18 @@ interface Seen {
   readonly units: readonly string[];
 }
 
-/** As the tier of Burstable pods weighs once the agent has heard of all of them. */
+/** As the tier of Burstable pods weighs once the agent has heard of all of them, and has taken for requested what is only limited. */
 const burstableWeight = (pods: readonly Pod[]) => {
-  const shares = qosTierValues(pods, []).find(([name]) => name.at(-1) === "burstable")?.[1].cpuShares;
+  const shares = qosTierValues(pods.map(defaultPod), []).find(([name]) => name.at(-1) === "burstable")?.[1].cpuShares;
   return String(weightOf(shares ?? sharesOf(0n)));
 };
+
+const countsOf = (now: Groups) => ({
+  pods: podGroups(now).length,
+  containers: containerGroups(now).length,
+  whole: appGroups(now).length,
+  burstable: [...now].find(([group]) => /\/(kubepods-)?burstable(\.slice)?$/.test(group))?.[1]["cpu.weight"],
+});
 
 async function observe(guest: Guest, agent: Agent, config: object): Promise<Seen> {
   const startedMs = performance.now();
@@ -130,16 +139,19 @@ async function observe(guest: Guest, agent: Agent, config: object): Promise<Seen
   const [groups, units]: [Groups[], string[]] = [[], []];
   for (const pods of BATCHES) {
     await setPods(guest, pods);
-    const isThere = (now: Groups) => {
-      const burstable = [...now].find(([group]) => /\/(kubepods-)?burstable(\.slice)?$/.test(group))?.[1];
-      return (
-        podGroups(now).length === pods.length &&
-        containerGroups(now).length === containersIn(pods) &&
-        appGroups(now).length === containersIn(pods) - running(pods).length &&
-        burstable?.["cpu.weight"] === burstableWeight(pods)
-      );
+    const wanted = {
+      pods: pods.length,
+      containers: containersIn(pods),
+      whole: containersIn(pods) - running(pods).length,
+      burstable: burstableWeight(pods),
     };
-    await waitForGroups(guest, `the groups of ${pods.length} pods under ${agent}`, isThere);
+    const isThere = (now: Groups) => isDeepStrictEqual(countsOf(now), wanted);
+    const what = `the groups of ${pods.length} pods under ${agent}`;
+    await waitForGroups(guest, what, isThere).catch(async (error: unknown) => {
+      const said = await guest.run("journalctl --unit agent --no-pager | tail -n 20");
+      const found = countsOf(await readGroups(guest));
+      throw new Error(JSON.stringify({ wanted, found }) + said.stdout, { cause: error });
+    });
     // Who makes a group writes its files a moment later.
     await guest.must("sleep 3");
     groups.push(await readGroups(guest));
