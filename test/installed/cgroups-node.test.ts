@@ -89,11 +89,13 @@ void test("[14.8] groups for reserved resources are held to the same in every fi
     const files = async (group: string) =>
       guest.must(`cd /sys/fs/cgroup${group}; grep -H '' cpu.weight cpu.max memory.max memory.min memory.low memory.high \\
         memory.swap.max pids.max cpuset.cpus hugetlb.*.max cgroup.controllers || true`);
+    const kube = "/sys/fs/cgroup/own.slice/own-kube.slice";
     const isHeld = `[ $(cat /sys/fs/cgroup/system.slice/memory.max) = 1572864000 ] && [ -d /sys/fs/cgroup/kubepods.slice/kubepods-besteffort.slice ]`;
     await guest.must(
-      `until ${isHeld} && grep -qx 6 /sys/fs/cgroup/own.slice/own-kube.slice/cpu.weight; do sleep 0.5; done`,
+      `until ${isHeld} && grep -qx 6 ${kube}/cpu.weight && grep -qx 0 ${kube}/hugetlb.2MB.max; do sleep 0.5; done`,
     );
-    await guest.must("sleep 3");
+    // Files that systemd does not write come after those that it does.
+    await guest.must("sleep 10");
     return {
       kubepods: await files("/kubepods.slice"),
       system: await files("/system.slice"),
