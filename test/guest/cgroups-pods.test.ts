@@ -10,8 +10,10 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { isDeepStrictEqual } from "node:util";
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import { quantityMilliValue, quantityValue } from "../../src/base/quantity.ts";
 import { defaultPod } from "../../src/domain/pod/static-pod-defaults.ts";
 import { sharesOf, weightOf } from "../../src/domain/resources/cpu-units.ts";
+import { podRequests } from "../../src/domain/resources/pod-resources.ts";
 import { qosTierValues } from "../../src/domain/resources/qos-tiers.ts";
 import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
 import { figure } from "../figures.ts";
@@ -42,18 +44,30 @@ const SIZE = wholeSize()
   : { drawn: 6, known: 6, least: 16, drivers: ["systemd"] as const };
 /** These run. */
 const RUNNING = new Set(["guaranteed-fraction", "request-below-limit", "best-effort", "pod-level-limits"]);
-/** What a guest has not got: a RuntimeClass, and so much memory. */
-const isPossible = ({ name, spec }: { readonly name: string; readonly spec: PodSpec }) =>
-  spec.runtimeClassName === undefined && name !== "request-memory-large";
+/** What a guest has for pods; either agent refuses what asks for more. */
+const ROOM = { milliCpu: 1500n, bytes: 2n * 2n ** 30n };
+
+/** With what is only limited taken for requested, as either agent takes it. */
+const withDefaults = (spec: PodSpec): PodSpec => defaultPod({ metadata: { name: "any" }, spec }).spec ?? spec;
+
+/** Nothing that a guest has not got: a RuntimeClass, so many CPUs, so much memory. */
+function isPossible({ spec }: { readonly spec: PodSpec }): boolean {
+  const requests = podRequests(withDefaults(spec), { overhead: true });
+  const [cpu, memory] = [requests.get("cpu"), requests.get("memory")];
+  return (
+    spec.runtimeClassName === undefined &&
+    (cpu === undefined || quantityMilliValue(cpu) <= ROOM.milliCpu) &&
+    (memory === undefined || quantityValue(memory) <= ROOM.bytes)
+  );
+}
 
 const SHAPES = [
   ...CASES.filter(({ name }) => RUNNING.has(name)),
   ...CASES.filter((one) => isPossible(one) && !RUNNING.has(one.name)).slice(0, SIZE.known),
-  ...podsOfChance(SIZE.drawn, seed()).map((spec, index) => ({
-    name: `drawn-${index}`,
-    spec,
-    expect: "cgroup" as const,
-  })),
+  ...podsOfChance(2 * SIZE.drawn, seed())
+    .map((spec, index) => ({ name: `drawn-${index}`, spec, expect: "cgroup" as const }))
+    .filter(isPossible)
+    .slice(0, SIZE.drawn),
 ];
 
 const NEVER = { name: "never", hostPath: { path: "/nowhere/at/all", type: "Directory" } };
@@ -79,9 +93,15 @@ function podOf({ name, spec }: { readonly name: string; readonly spec: PodSpec }
   };
 }
 
-const BATCHES = batches(SHAPES, { milliCpu: 1500n, bytes: 2n * 2n ** 30n }).map((batch) =>
-  batch.map((one) => podOf(one, SHAPES.indexOf(one))),
-);
+const BATCHES = batches(
+  SHAPES.map((one) => ({ ...one, spec: withDefaults(one.spec) })),
+  ROOM,
+).map((batch) => batch.map(({ name }) => podNamed(name)));
+
+function podNamed(name: string): Pod {
+  const index = SHAPES.findIndex((one) => one.name === name);
+  return podOf(SHAPES[index] ?? assert.fail(name), index);
+}
 
 const running = (pods: readonly Pod[]) => pods.filter(({ metadata }) => RUNNING.has(metadata?.name ?? ""));
 /** Each with its sandbox. */
