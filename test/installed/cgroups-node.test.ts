@@ -130,6 +130,7 @@ void suite("one pod of ours with cgroup v2 and systemd", () => {
     const [before, summary, metrics, later] = (
       await guest.must(`
         s=${scope}; ${total} $s/cpu.pressure; echo ----
+        sleep 30
         curl -sk https://127.0.0.1:10250/stats/summary; echo ----
         curl -sk https://127.0.0.1:10250/metrics/cadvisor | grep '^container_pressure'; echo ----
         ${total} $s/cpu.pressure`)
