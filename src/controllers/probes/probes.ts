@@ -15,6 +15,7 @@ import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { type DesiredPods, mirrorOf } from "../../domain/pod/desired-pod.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import { publishedOf } from "../../domain/pod/published.ts";
 import { newestOf, type PodContainer } from "../../domain/pod/runtime-view.ts";
 import { probeName } from "../../domain/probes/outcome.ts";
 import { PROBE_KINDS, probedContainers } from "../../domain/probes/probe-spec.ts";
@@ -169,8 +170,7 @@ export class ProbeLoop {
     const known = probeResults.get(id);
     if (known !== undefined) return known;
     const { status } = (isStatic ? mirrorOf(pod, desiredPods.value) : pod) ?? {};
-    const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-    const published = all.map((each) => publishedVerdicts(id, each)).find((verdicts) => verdicts !== undefined);
+    const published = publishedVerdicts(id, publishedOf(status, id));
     if (published === undefined || sameVerdicts(published, FIRST_VERDICTS)) return FIRST_VERDICTS;
     this.#publish(uid, id, published);
     write(id);

@@ -9,6 +9,7 @@ import type {
 } from "../../api/gen/core-v1.ts";
 import { apiTimeOfNs } from "../../base/timestamp.ts";
 import { everyContainer, type RoledContainer } from "../pod/every-container.ts";
+import { restartsOf } from "../pod/published.ts";
 import { RESTARTING_ALL } from "../pod/restart-all.ts";
 import { KILLED_EXIT_CODE, shouldRun } from "../pod/restart-policy.ts";
 import {
@@ -17,7 +18,6 @@ import {
   type PodContainer,
   type PodRuntimeView,
   restartCountOf,
-  restartsOf,
 } from "../pod/runtime-view.ts";
 import { sharedMessage } from "../pod/termination-message.ts";
 import { containerActual } from "../resize/actual-resources.ts";

@@ -5,6 +5,7 @@ import type { AdmittedPod } from "../pod/admitted-pod.ts";
 import type { EndNews } from "../pod/ending.ts";
 import { containerNamed } from "../pod/every-container.ts";
 import type { PodOutcome } from "../pod/pod-outcome.ts";
+import { publishedOf } from "../pod/published.ts";
 import { containerNameOf, type PodContainer, type PodRuntimeView } from "../pod/runtime-view.ts";
 import { FIRST_VERDICTS, type ProbeVerdicts, publishedVerdicts, readyByProbes } from "../probes/verdicts.ts";
 import { hostAddresses } from "./addresses.ts";
@@ -69,9 +70,8 @@ export const hostIpsOf = (own: OwnNode): readonly string[] =>
 /** Until its probes are heard of, a container is what was last published of it: a new agent takes nobody's readiness away. */
 function readyOf(instance: PodContainer, { spec }: Pod, previous: PodStatus, { verdictsOf }: StatusFacts) {
   const name = containerNameOf(instance);
-  const isIt = (candidate: { readonly name: string }) => candidate.name === name;
   const container = containerNamed(spec, name)?.container ?? { name };
-  const published = [...(previous.initContainerStatuses ?? []), ...(previous.containerStatuses ?? [])].find(isIt);
+  const published = publishedOf(previous, instance.id);
   const verdicts = verdictsOf(instance.id) ?? publishedVerdicts(instance.id, published) ?? FIRST_VERDICTS;
   return readyByProbes(container, instance, verdicts);
 }

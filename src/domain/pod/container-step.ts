@@ -6,6 +6,7 @@ import { type ContainerStop, type StopReason, stop } from "./container-stops.ts"
 import { CONTAINER_HASH } from "./cri-keys.ts";
 import { type RoledContainer, regularContainers } from "./every-container.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
+import { publishedOf, restartsOf } from "./published.ts";
 import { backoffLeftMs, type ExitTime } from "./restart-backoff.ts";
 import { KILLED_EXIT_CODE, type LastRun, runsOnce, shouldRun } from "./restart-policy.ts";
 import {
@@ -15,7 +16,6 @@ import {
   newestOf,
   type PodContainer,
   type PodRuntimeView,
-  restartsOf,
 } from "./runtime-view.ts";
 
 export type ContainerAction =
@@ -186,14 +186,6 @@ function nextRestartCount(
   newest: PodContainer | undefined,
 ): number {
   const known = knownExits.get(name);
-  const told = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  const last =
-    newest === undefined
-      ? (known?.restartCount ?? -1)
-      : restartsOf(
-          newest,
-          told.find((each) => each.name === name),
-        );
-  const next = last + 1;
-  return Math.max(restartFloor.get(name) ?? 0, next);
+  const last = newest === undefined ? (known?.restartCount ?? -1) : restartsOf(newest, publishedOf(status, newest.id));
+  return Math.max(restartFloor.get(name) ?? 0, last + 1);
 }

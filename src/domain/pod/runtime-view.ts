@@ -61,18 +61,6 @@ export function restartCountOf(container: Pick<ContainerStatus, "annotations" | 
   return Number.isNaN(count) ? container.metadata.attempt : count;
 }
 
-/**
- * The same, or what was told of this very instance if that is more: where the runtime has forgotten those before it, the Go kubelet counts on from what it told last
- * without writing it on the container. A count does not go down.
- */
-export function restartsOf(
-  container: Pick<ContainerStatus, "annotations" | "id" | "metadata">,
-  told: { readonly containerID?: string | undefined; readonly restartCount: number } | undefined,
-): number {
-  const own = restartCountOf(container);
-  return told?.containerID?.endsWith(`://${container.id}`) === true ? Math.max(own, told.restartCount) : own;
-}
-
 const newestFirst = (a: Pick<Sandbox, "createdWallNs" | "id">, b: Pick<Sandbox, "createdWallNs" | "id">): number => {
   if (a.createdWallNs !== b.createdWallNs) return a.createdWallNs > b.createdWallNs ? -1 : 1;
   return a.id < b.id ? -1 : 1;

@@ -4,6 +4,7 @@
  */
 import type { Container, ContainerStatus } from "../../api/gen/core-v1.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
+import { tellsOf } from "../pod/published.ts";
 import type { PodContainer } from "../pod/runtime-view.ts";
 import { hasProbe, type ProbeKind } from "./probe-spec.ts";
 
@@ -46,7 +47,7 @@ export function publishedVerdicts(
   id: string,
   published: Pick<ContainerStatus, "containerID" | "ready" | "started"> | undefined,
 ): ProbeVerdicts | undefined {
-  if (published?.containerID?.endsWith(`://${id}`) !== true) return undefined;
+  if (!tellsOf(published, id)) return undefined;
   return {
     startup: published.started === true ? "success" : FIRST_VERDICTS.startup,
     liveness: FIRST_VERDICTS.liveness,
