@@ -16,7 +16,7 @@ export interface Watched {
   readonly pods: readonly string[];
   /** These were told to end before: what becomes of them is not asked here. */
   readonly ended?: readonly EndedPod[];
-  /** These may be called unready for a moment, whatever else they may not. */
+  /** These may be called unready for a moment: what is told of them meanwhile is not asked; their processes and mounts are, as those of all. */
   readonly mayBeUnready?: readonly string[];
   /** What else must be the same afterwards. */
   readonly look?: () => Promise<unknown>;
