@@ -222,6 +222,13 @@ test("[11.2] what somebody else writes over a status is put right, and the echo 
     status: { ...echo.status, phase: "Pending" },
   });
   assert.deepEqual([sent.length, sent[1]?.phase], [2, "Running"]);
+  const wrong = echo.status.containerStatuses?.map((each) => ({ ...each, restartCount: 9 })) ?? [];
+  await watched({
+    ...echo,
+    metadata: { ...echo.metadata, resourceVersion: "19" },
+    status: { ...echo.status, containerStatuses: wrong },
+  });
+  assert.deepEqual([sent.length, sent[2]?.containerStatuses?.[0]?.restartCount], [3, 0]);
   await end();
 });
 

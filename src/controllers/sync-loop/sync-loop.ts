@@ -356,7 +356,7 @@ export class SyncLoop {
   }
 
   #publish(each: DesiredPod, verdict: Verdict): void {
-    const { uid, pod: desired, firstSeenWallMs } = each;
+    const { uid, pod: desired, firstSeenWallMs, found } = each;
     const pod = verdict.kind === "admitted" ? this.#asAllocated(each) : desired;
     const before = this.#before(each);
     const isUnderWay = before !== undefined && !isCarriedOut(before);
@@ -373,6 +373,7 @@ export class SyncLoop {
       pod,
       isStatic,
       firstSeenWallMs,
+      ...(found !== undefined && { found }),
       verdict,
       ...(isNeeded && { resize }),
     });

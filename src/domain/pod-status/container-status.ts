@@ -4,6 +4,7 @@ import type {
   ContainerState,
   ContainerStatus,
   Pod,
+  PodStatus,
   ResourceRequirements,
   VolumeMount,
 } from "../../api/gen/core-v1.ts";
@@ -49,6 +50,8 @@ export interface ContainerStatusInputs {
   readonly resuming?: ReadonlySet<string>;
   /** Instances that run and are not in the view: what is due upon their start is not done. */
   readonly hidden?: readonly PodContainer[];
+  /** What stood of the pod when this agent saw it first. */
+  readonly found?: PodStatus;
   /** What each container was last told to have, by its name. */
   readonly actuated?: ReadonlyMap<string, ResourceRequirements>;
   /** Whether a container has been told to be ready, by container id. Without a probe, running is ready. */
@@ -75,8 +78,12 @@ export function containerStatus(
 }
 
 /** One is not shown while what is due upon its start is done: a count that was told of it, or of those before it, stays. */
-function countOf(newest: PodContainer, previous: ContainerStatus | undefined, { hidden = [] }: ContainerStatusInputs) {
-  const [own, told] = [restartsOf(newest, previous), previous?.restartCount ?? 0];
+function countOf(
+  newest: PodContainer,
+  previous: ContainerStatus | undefined,
+  { hidden = [], found }: ContainerStatusInputs,
+) {
+  const [own, told] = [restartsOf(newest, found), previous?.restartCount ?? 0];
   const isTrue = hidden.some(
     (other) => containerNameOf(other) === containerNameOf(newest) && restartCountOf(other) >= told,
   );

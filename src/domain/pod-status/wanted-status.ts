@@ -26,7 +26,7 @@ export interface StatusFacts {
 }
 
 export function wantedStatus(
-  { pod, verdict, firstSeenWallMs, isStatic, resize: wanted }: AdmittedPod,
+  { pod, verdict, firstSeenWallMs, found, isStatic, resize: wanted }: AdmittedPod,
   { view, lifecycle, waiting, messages, postStartDue, resets, resize, actuated, group, resuming }: PodOutcome,
   previous: PodStatus,
   facts: StatusFacts,
@@ -46,6 +46,7 @@ export function wantedStatus(
     resets,
     messages,
     previous,
+    ...(found !== undefined && { found }),
     ...facts,
     recursiveReadOnly: facts.recursiveReadOnly(view.sandboxes[0]?.runtimeHandler ?? ""),
     ready: (instance) => readyOf(instance, pod, previous, facts),

@@ -1,5 +1,5 @@
 /** A pod that this node was given, and whether it took it or cannot say yet. */
-import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { Verdict } from "../admission/verdict.ts";
 import type { PodResize } from "../resize/pod-resize.ts";
 
@@ -9,6 +9,8 @@ export interface AdmittedPod {
   readonly pod: Pod;
   readonly isStatic: boolean;
   readonly firstSeenWallMs: number;
+  /** What stood of it when it was first seen. What is written over its status later is not ours. */
+  readonly found?: PodStatus;
   readonly verdict: Verdict;
   /** Taken, and told to end before its time: the reason and the message of its status. */
   readonly ends?: { readonly reason: string; readonly message: string };

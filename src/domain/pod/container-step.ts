@@ -6,7 +6,7 @@ import { type ContainerStop, type StopReason, stop } from "./container-stops.ts"
 import { CONTAINER_HASH } from "./cri-keys.ts";
 import { type RoledContainer, regularContainers } from "./every-container.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
-import { publishedOf, restartsOf } from "./published.ts";
+import { restartsOf } from "./published.ts";
 import { backoffLeftMs, type ExitTime } from "./restart-backoff.ts";
 import { KILLED_EXIT_CODE, type LastRun, runsOnce, shouldRun } from "./restart-policy.ts";
 import {
@@ -186,6 +186,6 @@ function nextRestartCount(
   newest: PodContainer | undefined,
 ): number {
   const known = knownExits.get(name);
-  const last = newest === undefined ? (known?.restartCount ?? -1) : restartsOf(newest, publishedOf(status, newest.id));
+  const last = newest === undefined ? (known?.restartCount ?? -1) : restartsOf(newest, status);
   return Math.max(restartFloor.get(name) ?? 0, last + 1);
 }

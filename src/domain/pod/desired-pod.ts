@@ -1,5 +1,5 @@
 /** What the sources of pods say, and what comes of it: the set of pods this node should run. */
-import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf, type PodSource } from "./pod-identity.ts";
 
 /** What one source last said. Before that it said nothing, which is not the same as "no pods". */
@@ -13,6 +13,8 @@ export interface DesiredPod {
   /** As the source gave it. The same object as long as the source has nothing new. */
   readonly given: Pod;
   readonly firstSeenWallMs: number;
+  /** What stood of it when it was first seen: told by this agent's last life, or by another kubelet. */
+  readonly found?: PodStatus;
 }
 
 export interface DesiredPods {

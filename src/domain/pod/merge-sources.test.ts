@@ -28,6 +28,13 @@ test("[4.2] a pod gets its source and the moment it was first seen, which stays 
   assert.equal(second.given, changed);
 });
 
+test("[11.1] what stood of a pod at first sight is kept, whatever is written over it later", () => {
+  const [before, later] = [{ phase: "Running" }, { phase: "Pending" }];
+  const first = mergeSources(sources({ api: seen({ ...pod("a"), status: before }) }), noPods, NOW).desired;
+  const second = mergeSources(sources({ api: seen({ ...pod("a"), status: later }) }), first, NOW + 1).desired;
+  assert.equal(second.pods.get("uid-a")?.found, before);
+});
+
 test("[4.2] a whole second is written without a fraction", () => {
   const { desired } = mergeSources(sources({ file: seen(pod("a")) }), noPods, Date.UTC(2026, 0, 1));
   const annotations = desired.pods.get("uid-a")?.pod.metadata?.annotations;

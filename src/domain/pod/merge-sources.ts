@@ -1,5 +1,5 @@
 /**
- * Merges what the sources say into the set of desired pods. A pod keeps the moment it was first seen for as long as it is there; one
+ * Merges what the sources say into the set of desired pods. A pod keeps the moment it was first seen, and what stood of it then, for as long as it is there; one
  * that a source no longer names stays until all sources have spoken; a second pod of one name in one source is refused.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
@@ -72,7 +72,8 @@ function desiredPod(
     [CONFIG_SEEN]: rfc3339(firstSeenWallMs),
   };
   const pod = { ...given, metadata: { ...given.metadata, annotations } };
-  return { uid, source, pod, given, firstSeenWallMs };
+  const { found } = before ?? { found: given.status };
+  return { uid, source, pod, given, firstSeenWallMs, ...(found !== undefined && { found }) };
 }
 
 /** With as many digits below the second as there are, and none when there are none. */

@@ -14,7 +14,5 @@ export const publishedOf = (status: PodStatus | undefined, id: string): Containe
  * As written on the container, or as told of it if that is more: where the runtime has forgotten those before it, the Go kubelet counts on from what it told last
  * without writing it on the container. A count does not go down.
  */
-export function restartsOf(container: PodContainer, published: ContainerStatus | undefined): number {
-  const own = restartCountOf(container);
-  return tellsOf(published, container.id) ? Math.max(own, published.restartCount) : own;
-}
+export const restartsOf = (container: PodContainer, told: PodStatus | undefined): number =>
+  Math.max(restartCountOf(container), publishedOf(told, container.id)?.restartCount ?? 0);
