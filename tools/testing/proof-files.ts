@@ -27,6 +27,7 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
   installed: [
     ...globSync(["test/guest/*.test.ts", "test/installed/*.test.ts"], { cwd: repositoryRoot }).toSorted(),
     "test/integration/executable.test.ts",
+    "test/proofs/installed.proof.ts",
   ],
   "node-api": [
     "node-server",
