@@ -86,11 +86,9 @@ const ITS_NAMES = ["iptables", "ip6tables"].flatMap((name) => [name, `${name}-sa
 /** iptables of this machine's Debian, with what it is linked with and loads: kube-proxy calls it. */
 function packetFilter(): Layer {
   const plugins = readdirSync(ITS_PLUGINS).filter((name) => name.endsWith(".so"));
-  const files = [
-    ITS_PROGRAM,
-    ...librariesOf(ITS_PROGRAM),
-    ...plugins.toSorted().map((name) => join(ITS_PLUGINS, name)),
-  ].map((path) => fileEntry(path, 0o755));
+  const own = [ITS_PROGRAM, ...plugins.map((name) => join(ITS_PLUGINS, name))];
+  // A plugin may be linked with more than the program is: a service with two endpoints needs one of those.
+  const files = [...new Set([...own, ...own.flatMap(librariesOf)])].toSorted().map((path) => fileEntry(path, 0o755));
   const links = ITS_NAMES.map(
     (name): LayerEntry => ({ kind: "symlink", path: `usr/sbin/${name}`, target: basename(ITS_PROGRAM) }),
   );
