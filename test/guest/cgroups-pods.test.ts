@@ -189,6 +189,26 @@ const forgetKubepods = (guest: Guest) =>
   guest.must(`systemctl stop kubepods.slice 2>/dev/null || true
     if [ -d /sys/fs/cgroup/kubepods ]; then find /sys/fs/cgroup/kubepods -depth -type d -exec rmdir {} +; fi`);
 
+const UNSET_CPUSET: Readonly<Record<string, string>> = {
+  "cpuset.cpus": "",
+  "cpuset.mems": "",
+  "cpuset.cpus.partition": "member",
+};
+
+/**
+ * An agent gives a new group every controller. systemd takes this one back from a slice that it has no CPUs for, each time a property of the slice is set, unless containers
+ * run below: whether a tier without any has it depends on who came last.
+ */
+const withoutUnsetCpusets = (groups: Groups): Groups =>
+  new Map(
+    [...groups].map(([group, files]) => {
+      const others = Object.entries(files).filter(([file, value]) => UNSET_CPUSET[file] !== value);
+      const control = "cgroup.subtree_control";
+      const kept = others.map(([file, value]) => [file, file === control ? value.replace("cpuset ", "") : value]);
+      return [group, Object.fromEntries(kept) as Readonly<Record<string, string>>];
+    }),
+  );
+
 const sorted = (units: string) => units.trim().split("\n\n").toSorted();
 
 for (const driver of SIZE.drivers) {
@@ -225,7 +245,9 @@ for (const driver of SIZE.drivers) {
         const root = driver === "systemd" ? "/kubepods.slice" : "/kubepods";
         assert.ok([...ours.keys()].every((group) => group === root || group.startsWith(`${root}/`)));
         assert.equal(podGroups(ours).length, pods.length);
-        assert.deepEqual(withoutContainerIds(ours), withoutContainerIds(go), `batch ${index}`);
+        const compared = (groups: Groups) =>
+          withoutContainerIds(driver === "systemd" ? withoutUnsetCpusets(groups) : groups);
+        assert.deepEqual(compared(ours), compared(go), `batch ${index}`);
         for (const [, written] of ours) files += Object.keys(written).length;
       }
       t.diagnostic(`${SHAPES.length} pods, ${files} files compared`);
