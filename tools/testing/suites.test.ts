@@ -10,7 +10,7 @@ describe("the batches of a suite", () => {
       const files = suiteBatches(suite, repositoryRoot, []).flatMap((batch) => batch.files);
       assert.ok(files.length > (name === "guest" ? 5 : 10));
       assert.equal(new Set(files).size, files.length);
-      const named = [...suite.first, ...suite.measuring.files];
+      const named = [...suite.first, ...suite.measuring.files, ...suite.alone];
       assert.deepEqual(
         named.filter((file) => !files.includes(file)),
         [],
@@ -20,7 +20,12 @@ describe("the batches of a suite", () => {
   }
 
   test("what is asked for by a part of its path is run as in the whole suite", () => {
-    const batches = suiteBatches(suites.integration, repositoryRoot, ["proofs/mounts", "switch-over", "tracing"]);
+    const batches = suiteBatches(suites.integration, repositoryRoot, [
+      "proofs/mounts",
+      "switch-over",
+      "tracing",
+      "cluster-ends",
+    ]);
     assert.deepEqual(
       batches.map(({ files }) => files),
       [
@@ -30,6 +35,7 @@ describe("the batches of a suite", () => {
           "test/integration/tracing.test.ts",
         ],
         ["test/proofs/mounts.proof.ts"],
+        ["test/integration/cluster-ends.test.ts"],
       ],
     );
   });

@@ -13,6 +13,8 @@ export interface Suite {
   readonly first: readonly string[];
   /** Those that measure how long something takes, or how late it is: they run after all others. */
   readonly measuring: Batch;
+  /** Those that leave things on the machine, which a cluster that ends at that moment would take for its own: one at a time, at the end. */
+  readonly alone: readonly string[];
   /** A file that takes longer is killed and has failed. */
   readonly fileLimitMs: number;
 }
@@ -34,6 +36,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     concurrency: availableParallelism(),
     first: [],
     measuring: { files: [], concurrency: 1 },
+    alone: [],
     fileLimitMs: 5 * 60_000,
   },
   // Most of them wait more than they work. Proofs run here too, in the small size.
@@ -63,11 +66,12 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       files: [
         ...integration("ordinary-differential", "restart-differential"),
         ...proof("harness", "mounts", "wires"),
-        ...integration("api-wire", "cluster", "cri-contract", "cri-wire", "hostile-clients", "image-pulls"),
+        ...integration("api-wire", "cri-contract", "cri-wire", "hostile-clients", "image-pulls"),
         ...integration("journal-speed", "mounts", "node-api", "otlp-wire"),
       ],
       concurrency: 2,
     },
+    alone: integration("cluster", "cluster-ends"),
     fileLimitMs: 30 * 60_000,
   },
   // An emulated guest keeps a core or two busy.
@@ -76,13 +80,14 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     concurrency: 1,
     first: [],
     measuring: { files: [], concurrency: 1 },
+    alone: [],
     fileLimitMs: 30 * 60_000,
   },
 };
 
 /** The suite's files; with filters, those whose path contains one of them. */
 export function suiteBatches(
-  { patterns, concurrency, first, measuring }: Suite,
+  { patterns, concurrency, first, measuring, alone }: Suite,
   root: string,
   filters: readonly string[],
 ): readonly Batch[] {
@@ -90,9 +95,11 @@ export function suiteBatches(
     (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
   );
   const known = (files: readonly string[]) => files.filter((file) => found.includes(file));
-  const others = found.filter((file) => !first.includes(file) && !measuring.files.includes(file)).toSorted();
+  const placed = [...first, ...measuring.files, ...alone];
+  const others = found.filter((file) => !placed.includes(file)).toSorted();
   return [
     { files: [...known(first), ...others], concurrency },
     { ...measuring, files: known(measuring.files) },
+    { files: known(alone), concurrency: 1 },
   ];
 }
