@@ -82,6 +82,7 @@ export const view = (sandboxes: readonly SandboxStatus[], containers: readonly P
 export function snapshot(more: Partial<PodSnapshot> = {}): PodSnapshot {
   return {
     pod: pod(),
+    found: undefined,
     view: view([], []),
     wallMs: NOW_MS,
     monotonicMs: 1_000_000,

@@ -1,5 +1,5 @@
 /** What a pod's worker remembers between two turns. Gone with the process; what must not be lost is in the journal. */
-import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
 import type { AllocationFact } from "../../domain/journal/facts.ts";
 import type { EndStepName } from "../../domain/pod/ending.ts";
@@ -15,6 +15,8 @@ import type { ResizeInProgress } from "../../domain/resize/pod-resize.ts";
 export interface PodState {
   readonly uid: string;
   pod: Pod | undefined;
+  /** What stood of it when this agent saw it first. */
+  found: PodStatus | undefined;
   lifecycle: PodLifecycle;
   /** The last look whose ends are in the journal; undefined before the first. */
   view: PodRuntimeView | undefined;
@@ -75,6 +77,7 @@ export function newPodState(uid: string, arrival: number): PodState {
   return {
     uid,
     pod: undefined,
+    found: undefined,
     lifecycle: { kind: "running" },
     view: undefined,
     waiting: new Map(),

@@ -171,7 +171,9 @@ export class PodWorkers {
     // Not taken yet, it is as if it had not come: its first turn is still to be.
     if (wish === undefined && this.#isDeferred(uid)) return this.#wakeAtDeadline(state, wakeIn);
     state.pod = this.#podOf(state);
-    state.granted = this.#cells.admittedPods.get(uid)?.resize?.granted;
+    const admitted = this.#cells.admittedPods.get(uid);
+    state.found = admitted?.found;
+    state.granted = admitted?.resize?.granted;
     if (wish === undefined) return this.#life.publish(state);
     this.#wakeAtDeadline(state, wakeIn);
     if (!(await this.#life.advance(state, wish, wakeIn))) return;

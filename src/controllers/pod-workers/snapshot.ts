@@ -29,6 +29,7 @@ export async function readSnapshot(
   }
   return {
     pod,
+    found: state.found,
     view,
     wallMs: ports.clock.wallMs(),
     monotonicMs: ports.clock.monotonicMs(),

@@ -373,7 +373,7 @@ export class SyncLoop {
       pod,
       isStatic,
       firstSeenWallMs,
-      ...(found !== undefined && { found }),
+      found,
       verdict,
       ...(isNeeded && { resize }),
     });

@@ -51,7 +51,7 @@ export interface ContainerStatusInputs {
   /** Instances that run and are not in the view: what is due upon their start is not done. */
   readonly hidden?: readonly PodContainer[];
   /** What stood of the pod when this agent saw it first. */
-  readonly found?: PodStatus;
+  readonly found?: PodStatus | undefined;
   /** What each container was last told to have, by its name. */
   readonly actuated?: ReadonlyMap<string, ResourceRequirements>;
   /** Whether a container has been told to be ready, by container id. Without a probe, running is ready. */

@@ -46,7 +46,7 @@ export function wantedStatus(
     resets,
     messages,
     previous,
-    ...(found !== undefined && { found }),
+    found,
     ...facts,
     recursiveReadOnly: facts.recursiveReadOnly(view.sandboxes[0]?.runtimeHandler ?? ""),
     ready: (instance) => readyOf(instance, pod, previous, facts),

@@ -10,7 +10,7 @@ export interface AdmittedPod {
   readonly isStatic: boolean;
   readonly firstSeenWallMs: number;
   /** What stood of it when it was first seen. What is written over its status later is not ours. */
-  readonly found?: PodStatus;
+  readonly found?: PodStatus | undefined;
   readonly verdict: Verdict;
   /** Taken, and told to end before its time: the reason and the message of its status. */
   readonly ends?: { readonly reason: string; readonly message: string };

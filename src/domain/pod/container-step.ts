@@ -181,11 +181,11 @@ function exitTime(snapshot: PodSnapshot, newest: PodContainer | undefined): Exit
 }
 
 function nextRestartCount(
-  { pod: { status }, restartFloor, knownExits }: PodSnapshot,
+  { found, restartFloor, knownExits }: PodSnapshot,
   name: string,
   newest: PodContainer | undefined,
 ): number {
   const known = knownExits.get(name);
-  const last = newest === undefined ? (known?.restartCount ?? -1) : restartsOf(newest, status);
+  const last = newest === undefined ? (known?.restartCount ?? -1) : restartsOf(newest, found);
   return Math.max(restartFloor.get(name) ?? 0, last + 1);
 }

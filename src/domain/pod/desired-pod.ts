@@ -14,7 +14,7 @@ export interface DesiredPod {
   readonly given: Pod;
   readonly firstSeenWallMs: number;
   /** What stood of it when it was first seen: told by this agent's last life, or by another kubelet. */
-  readonly found?: PodStatus;
+  readonly found?: PodStatus | undefined;
 }
 
 export interface DesiredPods {

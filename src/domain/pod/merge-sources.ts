@@ -73,7 +73,7 @@ function desiredPod(
   };
   const pod = { ...given, metadata: { ...given.metadata, annotations } };
   const { found } = before ?? { found: given.status };
-  return { uid, source, pod, given, firstSeenWallMs, ...(found !== undefined && { found }) };
+  return { uid, source, pod, given, firstSeenWallMs, found };
 }
 
 /** With as many digits below the second as there are, and none when there are none. */

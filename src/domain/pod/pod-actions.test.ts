@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { container, instance, NOW_MS, pod, sandbox, snapshot, view } from "../../../test/support/pods.ts";
-import type { ContainerState, Pod } from "../../api/gen/core-v1.ts";
+import type { ContainerState, Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import { FIRST_VERDICTS } from "../probes/verdicts.ts";
 import { computePodActions, type PodAction } from "./pod-actions.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
@@ -28,11 +28,12 @@ const knownExit = {
 };
 const never = { pod: pod({ restartPolicy: "Never" }) };
 const onFailure = { pod: pod({ restartPolicy: "OnFailure" }) };
-/** With what was told of a container's instance. */
-const told = (id: string, restartCount: number): Pod => {
-  const status = { name: "app", image: "", imageID: "", ready: true, containerID: `containerd://${id}`, restartCount };
-  return { ...pod(), status: { containerStatuses: [status] } };
-};
+/** What was told of a container's instance. */
+const told = (id: string, restartCount: number): PodStatus => ({
+  containerStatuses: [
+    { name: "app", image: "", imageID: "", ready: true, containerID: `containerd://${id}`, restartCount },
+  ],
+});
 const ready = [sandbox()];
 const dead = [sandbox({ state: "notReady", ips: [] })];
 
@@ -133,12 +134,17 @@ const rows: readonly (readonly [string, Partial<PodSnapshot>, readonly PodAction
   ],
   [
     "[7.5] counting goes on from what was told of this very instance, where that is more than is written on it",
-    { pod: told("app-0", 4), view: view(ready, [instance("app", "exited")]) },
+    { found: told("app-0", 4), view: view(ready, [instance("app", "exited")]) },
     [start("app", 5, exit())],
   ],
   [
     "[7.5] what was told of another instance counts for nothing",
-    { pod: told("app-9", 4), view: view(ready, [instance("app", "exited")]) },
+    { found: told("app-9", 4), view: view(ready, [instance("app", "exited")]) },
+    [start("app", 1, exit())],
+  ],
+  [
+    "[7.5] what stands in its status without having been found there counts for nothing",
+    { pod: { ...pod(), status: told("app-0", 4) }, view: view(ready, [instance("app", "exited")]) },
     [start("app", 1, exit())],
   ],
   [

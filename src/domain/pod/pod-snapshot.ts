@@ -1,5 +1,5 @@
 /** The world as one sync of one pod sees it: read once, then decided upon. */
-import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import type { ProbeVerdicts } from "../probes/verdicts.ts";
 import type { Actuated } from "../resize/actuation.ts";
 import type { VolumeReadiness } from "../volumes/volume-state.ts";
@@ -9,6 +9,8 @@ import type { PodRuntimeView } from "./runtime-view.ts";
 
 export interface PodSnapshot {
   readonly pod: Pod;
+  /** What stood of it when this agent saw it first. */
+  readonly found: PodStatus | undefined;
   readonly view: PodRuntimeView;
   readonly wallMs: number;
   readonly monotonicMs: number;
