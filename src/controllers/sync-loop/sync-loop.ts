@@ -20,7 +20,7 @@ import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import { rejectionLabel } from "../../domain/metrics/rejection-reason.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import { type AdmittedPod, desiredOf } from "../../domain/pod/admitted-pod.ts";
-import type { DesiredPod, DesiredPods } from "../../domain/pod/desired-pod.ts";
+import { byCreation, type DesiredPod, type DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { initContainers, regularContainers } from "../../domain/pod/every-container.ts";
 import { isStaticPod, keyOf } from "../../domain/pod/pod-identity.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
@@ -393,10 +393,3 @@ const takesRoom = (judgement: Judgement): boolean =>
   judgement.kind === "admitted" ||
   judgement.kind === "preempts" ||
   (judgement.kind === "deferred" && judgement.deferral.reason === "WaitingForPreemption");
-
-function byCreation(a: DesiredPod, b: DesiredPod): number {
-  const first = a.pod.metadata?.creationTimestamp ?? "";
-  const second = b.pod.metadata?.creationTimestamp ?? "";
-  if (first !== second) return first < second ? -1 : 1;
-  return a.uid < b.uid ? -1 : 1;
-}

@@ -36,3 +36,11 @@ export function mirrorOf(pod: Pod, { mirrors }: DesiredPods): Pod | undefined {
   const shown = mirror?.metadata?.annotations?.[CONFIG_MIRROR];
   return shown === pod.metadata?.annotations?.[CONFIG_HASH] ? mirror : undefined;
 }
+
+/** The oldest first; of one age, always in the same order. */
+export function byCreation(a: DesiredPod, b: DesiredPod): number {
+  const first = a.pod.metadata?.creationTimestamp ?? "";
+  const second = b.pod.metadata?.creationTimestamp ?? "";
+  if (first !== second) return first < second ? -1 : 1;
+  return a.uid < b.uid ? -1 : 1;
+}
