@@ -58,38 +58,46 @@ describe("run-tests on a small repository", () => {
     assert.deepEqual({ status, lastLine }, { status: 1, lastLine: "0 passed, 0 failed, 0 skipped" });
   });
 
-  test("--again gives a file that failed a second try, which counts, and names what only passed then", () => {
+  test("--again gives a failed integration file a second try, which counts, and --total names what passed only then", () => {
     const once = `import { existsSync, writeFileSync } from "node:fs";
       const mark = new URL("./mark", import.meta.url);
       test("unsteady", () => { if (!existsSync(mark)) { writeFileSync(mark, ""); throw new Error("the first time"); } });`;
-    tree.write("src/once.test.ts", good + once);
-    const first = run("unit", "--again", "src/once");
+    tree.write("test/integration/once.test.ts", good + once);
+    const first = run("integration", "--again", "once");
     assert.deepEqual(
       { status: first.status, lastLine: first.lastLine },
       { status: 0, lastLine: "2 passed, 0 failed, 0 skipped" },
     );
     assert.match(first.stdout, /failed: unsteady\n.*the first time/);
-    assert.match(first.stdout, /^once more: src\/once\.test\.ts$/m);
-    assert.match(first.stdout, /^passed the second time only: src\/once\.test\.ts: unsteady$/m);
-    tree.remove("src/mark");
-    assert.equal(run("unit", "src/once").status, 1, "without being asked to, nothing is tried again");
-    tree.remove("src/once.test.ts");
+    assert.match(first.stdout, /^second try: test\/integration\/once\.test\.ts$/m);
+    const named = /^passed only on the second try: test\/integration\/once\.test\.ts: unsteady$/m;
+    assert.match(first.stdout, named);
+    const { stdout } = run("--total");
+    assert.match(stdout, named);
+    assert.match(stdout, /^second tries: 1$/m);
+    tree.remove("test/integration/mark");
+    assert.equal(run("integration", "once").status, 1, "without --again no file runs twice");
+    tree.remove("test/integration/once.test.ts");
+  });
+
+  test("--again is refused for unit tests", () => {
+    assert.equal(run("unit", "--again").status, 2);
   });
 
   test("--again does not help what fails twice, what is skipped, nor more files than accidents explain", () => {
-    tree.write("src/bad0.test.ts", `${good} test("bad", () => { throw new Error("always"); })`);
-    const twice = run("unit", "--again", "src/bad");
+    tree.write("test/integration/bad0.test.ts", `${good} test("bad", () => { throw new Error("always"); })`);
+    const twice = run("integration", "--again", "integration/bad");
     assert.deepEqual(
       { status: twice.status, lastLine: twice.lastLine },
       { status: 1, lastLine: "1 passed, 1 failed, 0 skipped" },
     );
     for (const number of [1, 2, 3])
-      tree.write(`src/bad${number}.test.ts`, `${good} test("bad", () => { throw new Error("x"); })`);
-    assert.doesNotMatch(run("unit", "--again", "src/bad").stdout, /once more/);
-    for (const number of [0, 1, 2, 3]) tree.remove(`src/bad${number}.test.ts`);
-    tree.write("src/bad.test.ts", `${good} test.skip("later", () => {})`);
-    assert.doesNotMatch(run("unit", "--again", "src/bad").stdout, /once more/);
-    tree.remove("src/bad.test.ts");
+      tree.write(`test/integration/bad${number}.test.ts`, `${good} test("bad", () => { throw new Error("x"); })`);
+    assert.doesNotMatch(run("integration", "--again", "integration/bad").stdout, /second try/);
+    for (const number of [0, 1, 2, 3]) tree.remove(`test/integration/bad${number}.test.ts`);
+    tree.write("test/integration/bad.test.ts", `${good} test.skip("later", () => {})`);
+    assert.doesNotMatch(run("integration", "--again", "integration/bad").stdout, /second try/);
+    tree.remove("test/integration/bad.test.ts");
   });
 
   for (const [what, body, lastLine, printed] of [

@@ -1,10 +1,10 @@
 /**
  * Runs a suite and records it: `node tools/run-tests.ts unit|integration|guest [--verbose] [--again] [part of a path ...]`. The last line is
- * the count. The record goes to `.runs/<suite>.json`, where `npm run compat` finds it. `--total` runs nothing and counts what the
- * records of this commit hold.
+ * the count. The record goes to `.runs/<suite>.json`, where `npm run compat` finds it. `--total` runs nothing: it counts what the
+ * records of this commit hold and names every test that passed only on a second try.
  *
- * With `--again` a file that failed runs once more when all others are through, alone, and the second time counts: the gate's machine
- * is not ours alone. What passed only then is named, for it is to be mended all the same.
+ * With `--again` a file that failed runs a second time, alone, after all others, and the second result counts: the machine is shared.
+ * Unit and simulator tests are deterministic and get no second try.
  */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -22,7 +22,7 @@ import {
 } from "./testing/run-record.ts";
 import { type Batch, type SuiteName, suiteBatches, suiteNames, suites } from "./testing/suites.ts";
 
-/** More than this is no accident of the machine. */
+/** More failing files than this have a common cause. */
 const AGAIN_MAX = 3;
 
 async function main(): Promise<number> {
@@ -34,13 +34,17 @@ async function main(): Promise<number> {
       total: { type: "boolean", default: false },
     },
   });
-  if (values.total) return finish(suiteNames.flatMap(testsOfThisCommit));
+  if (values.total) return total();
   const [name, ...filters] = positionals;
   const suiteName = suiteNames.find((known) => known === name);
   if (suiteName === undefined) {
     process.stderr.write(
       `usage: run-tests.ts ${suiteNames.join("|")} [--verbose] [--again] [part of a path ...], or --total\n`,
     );
+    return 2;
+  }
+  if (values.again && suiteName === "unit") {
+    process.stderr.write("unit tests are deterministic: --again is for integration and guest\n");
     return 2;
   }
   const suite = suites[suiteName];
@@ -66,13 +70,24 @@ async function withSecondTries(
   const failed = first.tests.filter(({ passed, skipped }) => !passed && skipped !== true);
   const files = [...new Set(failed.map(({ file }) => file))];
   if (files.length === 0 || files.length > AGAIN_MAX) return first;
-  process.stdout.write(`once more: ${files.join(", ")}\n`);
+  process.stdout.write(`second try: ${files.join(", ")}\n`);
   const record = mergeRuns(first, await run([{ files, concurrency: 1 }]));
   const passedNow = new Set(record.tests.filter(({ passed }) => passed).map(nameOf));
-  for (const test of failed.filter((each) => passedNow.has(nameOf(each)))) {
-    process.stdout.write(`passed the second time only: ${nameOf(test)}\n`);
-  }
-  return record;
+  const secondTries = failed.map(nameOf).filter((name) => passedNow.has(name));
+  printSecondTries(secondTries);
+  return { ...record, secondTries };
+}
+
+function printSecondTries(names: readonly string[]): void {
+  for (const name of names) process.stdout.write(`passed only on the second try: ${name}\n`);
+}
+
+function total(): number {
+  const secondTries = suiteNames.flatMap((suite) => load(suite)?.secondTries ?? []);
+  const tests = suiteNames.flatMap(testsOfThisCommit);
+  printSecondTries(secondTries);
+  process.stdout.write(`second tries: ${secondTries.length}\n`);
+  return finish(tests);
 }
 
 const nameOf = ({ file, name }: TestRecord): string => `${file}: ${name}`;

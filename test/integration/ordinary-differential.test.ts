@@ -9,7 +9,8 @@ import type { Server } from "node:net";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { figure } from "../figures.ts";
-import { BothAgents, NODES, SIDES } from "../support/both-agents.ts";
+import { NODES, SIDES } from "../golden/sides.ts";
+import { BothAgents } from "../support/both-agents.ts";
 import { type Case, type World, worldOf } from "./ordinary-differential/case.ts";
 import { CLAIM_CASES } from "./ordinary-differential/cases/claims.ts";
 import {

@@ -2,7 +2,8 @@
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
-import { BothAgents, NODES, nameOn, SIDES } from "../support/both-agents.ts";
+import { NODES, nameOn, SIDES } from "../golden/sides.ts";
+import { BothAgents } from "../support/both-agents.ts";
 import { type ClusterPods, hasEndedWhole, isRunning, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
 import { neutralStatus } from "../support/normal-form.ts";
 import { reboot } from "../support/reboot.ts";

@@ -1,16 +1,10 @@
-/** One cluster with a node under the Go kubelet and one under Deckhand, for those who compare the two. */
+/** One cluster with a node for each agent that this mode of comparison runs: the Go kubelet, Deckhand, or both. */
 import assert from "node:assert/strict";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import type { CriProxy } from "../cluster/cri-proxy.ts";
 import type { AgentOptions } from "../cluster/node.ts";
+import { NODES, SIDES, type Side } from "../golden/sides.ts";
 import { ClusterPods } from "./cluster-pods.ts";
-
-export const NODES = { go: "n1", deckhand: "n2" } as const;
-export type Side = keyof typeof NODES;
-export const SIDES: readonly Side[] = ["go", "deckhand"];
-
-/** Of a pod that both have: the name on that side. */
-export const nameOn = (side: Side, name: string): string => `${name}-${NODES[side]}`;
 
 export class BothAgents {
   readonly cluster: Cluster;

@@ -3,7 +3,7 @@
  * is asked for.
  */
 import assert from "node:assert/strict";
-import { nameOn, SIDES, type Side } from "./both-agents.ts";
+import { nameOn, SIDES, type Side } from "../golden/sides.ts";
 
 type Outcome<T> = { readonly kind: "seen"; readonly seen: T } | { readonly kind: "failed"; readonly why: unknown };
 

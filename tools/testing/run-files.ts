@@ -22,7 +22,7 @@ interface RunOptions {
 }
 
 /** Where Node keeps what it made of our sources: half of what a process of a test costs is reading them anew. */
-const compiledCode = (): string =>
+export const compiledCode = (): string =>
   join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "deckhand", "compiled");
 
 export async function runFiles(options: RunOptions): Promise<RunRecord> {
@@ -64,6 +64,9 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
     ...about,
     seconds: rounded((performance.now() - startedMs) / 1000),
     files: fingerprints(tests.flatMap(({ file, definedIn }) => (definedIn === undefined ? [file] : [file, definedIn]))),
+    fileSeconds: Object.fromEntries(
+      results.map(({ file, seconds }) => [relative(repositoryRoot, file), rounded(seconds)]),
+    ),
     tests,
     figures: results.flatMap((result) => result.figures),
   };

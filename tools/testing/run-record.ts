@@ -54,6 +54,10 @@ export interface RunRecord {
   readonly seconds: number;
   /** Test file → fingerprint of its content when it ran: a proof is stale when the file has changed since. */
   readonly files: Readonly<Record<string, string>>;
+  /** Test file → seconds from the start of its process to its end, hooks included. Reports of earlier commits lack it. */
+  readonly fileSeconds?: Readonly<Record<string, number>>;
+  /** Tests that failed and passed when their file ran a second time. */
+  readonly secondTries?: readonly string[];
   readonly tests: readonly TestRecord[];
   readonly figures: readonly Figure[];
 }
@@ -74,6 +78,7 @@ export function replaceFiles<Run extends RunRecord>(earlier: RunRecord, part: Ru
     dirty: earlier.dirty || part.dirty,
     seconds: earlier.seconds + part.seconds,
     files: { ...earlier.files, ...part.files },
+    fileSeconds: { ...earlier.fileSeconds, ...part.fileSeconds },
     tests: [...kept, ...part.tests],
     figures: [...earlier.figures.filter((figure) => keptNames.has(figure.test)), ...part.figures],
   };
@@ -82,6 +87,8 @@ export function replaceFiles<Run extends RunRecord>(earlier: RunRecord, part: Ru
 /** Reads a record back; `where` names its file in the message of a refusal. */
 export function parseRun(source: string, where: string): RunRecord {
   const run = fields(parseJson(source), where);
+  const fileSeconds = optional(run["fileSeconds"], `${where}: fileSeconds`, (value, at) => record(value, at, number));
+  const secondTries = optional(run["secondTries"], `${where}: secondTries`, (value, at) => list(value, at, text));
   return {
     suite: text(run["suite"], `${where}: suite`),
     commit: text(run["commit"], `${where}: commit`),
@@ -91,6 +98,8 @@ export function parseRun(source: string, where: string): RunRecord {
     host: parseHost(run["host"], `${where}: host`),
     seconds: number(run["seconds"], `${where}: seconds`),
     files: record(run["files"], `${where}: files`, text),
+    ...(fileSeconds === undefined ? {} : { fileSeconds }),
+    ...(secondTries === undefined ? {} : { secondTries }),
     tests: list(run["tests"], `${where}: tests`, parseTest),
     figures: list(run["figures"], `${where}: figures`, parseFigure),
   };

@@ -30,9 +30,16 @@ const proof = (...names: readonly string[]) => names.map((name) => `test/proofs/
 
 export const suites: Readonly<Record<SuiteName, Suite>> = {
   unit: {
-    patterns: ["src", "sim", "tools", "test/cluster", "test/contract", "test/conformance", "test/guest/pieces"].map(
-      (folder) => `${folder}/**/*.test.ts`,
-    ),
+    patterns: [
+      "src",
+      "sim",
+      "tools",
+      "test/cluster",
+      "test/contract",
+      "test/conformance",
+      "test/golden",
+      "test/guest/pieces",
+    ].map((folder) => `${folder}/**/*.test.ts`),
     concurrency: availableParallelism(),
     first: [],
     measuring: { files: [], concurrency: 1 },

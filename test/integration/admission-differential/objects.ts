@@ -2,7 +2,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { nodes, persistentVolumeClaims, persistentVolumes } from "../../../src/api/resources.ts";
-import { SIDES } from "../../support/both-agents.ts";
+import { SIDES } from "../../golden/sides.ts";
 import { onMachine } from "../../support/node-files.ts";
 import type { World } from "../ordinary-differential/case.ts";
 import { claimBound } from "../ordinary-differential/objects.ts";

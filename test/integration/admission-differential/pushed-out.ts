@@ -5,7 +5,7 @@ import type { Node, Pod } from "../../../src/api/gen/core-v1.ts";
 import { nodes } from "../../../src/api/resources.ts";
 import { parseQuantity, quantityMilliValue } from "../../../src/base/quantity.ts";
 import { waitUntil } from "../../cluster/wait.ts";
-import { SIDES, type Side } from "../../support/both-agents.ts";
+import { SIDES, type Side } from "../../golden/sides.ts";
 import { hasFailedWhole, isRunning, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
 import type { World } from "../ordinary-differential/case.ts";
 import { neutral } from "../ordinary-differential/neutral.ts";

@@ -1,7 +1,8 @@
 /** What one case is: a pod that is made on both nodes, how far it comes, and how it is told apart from the others. */
 import type { Container, Pod, PodSpec, Volume, VolumeMount } from "../../../src/api/gen/core-v1.ts";
 import type { ClusterNode } from "../../cluster/cluster.ts";
-import { type BothAgents, NODES, type Side } from "../../support/both-agents.ts";
+import { NODES, type Side } from "../../golden/sides.ts";
+import { type BothAgents } from "../../support/both-agents.ts";
 import { BUSYBOX, STAY } from "../../support/cluster-pods.ts";
 import { VIEW } from "./container-view.ts";
 

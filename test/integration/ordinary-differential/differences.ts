@@ -3,7 +3,7 @@
  * is left must be the same; a row that no case needs fails the suite, unless chance decides whether one does.
  */
 import assert from "node:assert/strict";
-import { SIDES, type Side } from "../../support/both-agents.ts";
+import { SIDES, type Side } from "../../golden/sides.ts";
 import type { Case } from "./case.ts";
 import type { Both, Look } from "./observe.ts";
 

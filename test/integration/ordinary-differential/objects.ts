@@ -20,7 +20,7 @@ import {
   services,
 } from "../../../src/api/resources.ts";
 import { waitUntil } from "../../cluster/wait.ts";
-import { SIDES } from "../../support/both-agents.ts";
+import { SIDES } from "../../golden/sides.ts";
 import { onMachine } from "../../support/node-files.ts";
 import type { World } from "./case.ts";
 

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
-import type { Side } from "../../support/both-agents.ts";
+import type { Side } from "../../golden/sides.ts";
 import { hasEndedWhole, podOn } from "../../support/cluster-pods.ts";
 import { toldByBoth } from "../../support/normal-form.ts";
 import { type Case, isTriedAgain, podName, type World } from "./case.ts";

@@ -1,6 +1,6 @@
 /** Who a container runs as, what it may, and what it sees of the machine. */
 import type { Container, Pod, PodSpec } from "../../../../src/api/gen/core-v1.ts";
-import { NODES, type Side } from "../../../support/both-agents.ts";
+import { NODES, type Side } from "../../../golden/sides.ts";
 import { podOn, SLEEPER } from "../../../support/cluster-pods.ts";
 import {
   type Case,

@@ -1,7 +1,7 @@
 /** Volumes whose files are made: of ConfigMaps, Secrets, the pod's own fields, tokens, and all of them together; and their changes. */
 import type { KeyToPath, Volume } from "../../../../src/api/gen/core-v1.ts";
 import { configMaps, pods as podResource, secrets, serviceAccounts } from "../../../../src/api/resources.ts";
-import { SIDES } from "../../../support/both-agents.ts";
+import { SIDES } from "../../../golden/sides.ts";
 import {
   type Case,
   lasting,

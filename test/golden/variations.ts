@@ -1,0 +1,8 @@
+/** Why the Go kubelet has more than one answer to a question. Every such question needs a reason, and every reason a question. */
+export interface Variation {
+  readonly suite: string;
+  readonly question: RegExp;
+  readonly why: string;
+}
+
+export const VARIATIONS: readonly Variation[] = [];

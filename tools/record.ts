@@ -1,0 +1,37 @@
+/**
+ * Records answers of the Go kubelet: `npm run record -- <suite> [--runs N] [--add]`. Runs `test/<directory>/<suite>.test.ts` N times
+ * (3 unless given) with the Go kubelet on the real parts; `test/golden/go-1.36.4/<suite>.jsonl` then holds the distinct answers.
+ * `--add` keeps the answers that the file already holds. A run that fails is reported and ends the recording.
+ */
+import { spawnSync } from "node:child_process";
+import { globSync, rmSync } from "node:fs";
+import { parseArgs } from "node:util";
+import { inRepository, repositoryRoot } from "./repository.ts";
+import { compiledCode } from "./testing/run-files.ts";
+
+function main(): number {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { runs: { type: "string", default: "3" }, add: { type: "boolean", default: false } },
+  });
+  const [suite] = positionals;
+  const [file] =
+    suite === undefined ? [] : globSync(`test/{integration,guest}/${suite}.test.ts`, { cwd: repositoryRoot });
+  if (suite === undefined || file === undefined) {
+    process.stderr.write("usage: npm run record -- <suite> [--runs N] [--add]\n");
+    return 2;
+  }
+  if (!values.add) rmSync(inRepository(`test/golden/go-1.36.4/${suite}.jsonl`), { force: true });
+  for (let run = 1; run <= Number(values.runs); run += 1) {
+    process.stdout.write(`${suite}: run ${run} of ${values.runs}\n`);
+    const { status } = spawnSync(process.execPath, ["--test", "--test-reporter=dot", file], {
+      cwd: repositoryRoot,
+      stdio: "inherit",
+      env: { ...process.env, DECKHAND_COMPARISON: "record", NODE_COMPILE_CACHE: compiledCode() },
+    });
+    if (status !== 0) return 1;
+  }
+  return 0;
+}
+
+process.exitCode = main();
