@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { globSync, readFileSync, rmSync } from "node:fs";
 import { after, describe, test } from "node:test";
 import { freshTestEnvironment, scratch } from "./scratch.ts";
 import { parseRun, type RunRecord } from "./testing/run-record.ts";
@@ -11,6 +11,7 @@ describe("run-tests on a small repository", () => {
   const tree = scratch();
   after(() => tree[Symbol.dispose]());
   tree.copy("tools/run-tests.ts", "tools/repository.ts", "tools/shape.ts", "tools/testing", "test/figures.ts");
+  for (const path of globSync("tools/testing/*.test.ts", { cwd: tree.root })) rmSync(tree.path(path));
   for (const name of ["run-record", "suites"]) tree.write(`tools/testing/${name}.test.ts`, good);
   const suitesSource = readFileSync(tree.path("tools/testing/suites.ts"), "utf8");
   tree.write(".gitignore", ".runs/\n");
