@@ -32,7 +32,7 @@ function main(): number {
   );
   for (const { row, staleProofs } of rows) {
     for (const { proof, changed } of staleProofs)
-      print(`stale: ${row.id}: "${proof}": ${changed.join(", ")} changed since`);
+      print(`stale: ${row.id}: ${proof}: ${changed.join(", ")} changed since`);
   }
   for (const { label, total, counts, donePercent } of coverage(rows)) {
     const parts = kinds.map((kind) => `${counts[kind]} ${kind}`).join(", ");

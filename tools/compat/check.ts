@@ -1,7 +1,7 @@
 /** Compares the ledger with the frozen ids and the recorded runs. Every disagreement is a problem that fails the check. */
 import type { RunRecord } from "../testing/run-record.ts";
 import type { Ledger, Priority, Row } from "./ledger.ts";
-import { changedFiles, type FindProof, type Fingerprint, idsIn, proofFinder } from "./proofs.ts";
+import { changedFiles, type FindProof, type Fingerprint, idsIn, isUpstream, proofFinder } from "./proofs.ts";
 
 const IDS_PER_TITLE_MAX = 3;
 
@@ -12,6 +12,7 @@ export interface CheckedRow {
 }
 
 interface StaleProof {
+  /** As the ledger has it: a test file, or a test of upstream's. */
   readonly proof: string;
   readonly changed: readonly string[];
 }
@@ -56,9 +57,6 @@ function idProblems({ rows, areas }: Ledger, ids: ReadonlyMap<string, Priority>)
   return [...missing, ...twice, ...wrong];
 }
 
-/** Upstream's own tests run in a whole cluster. */
-const isUpstream = (title: string): boolean => title.startsWith("upstream:");
-
 /** The section a row stands in: its id without the last number. */
 export const areaOf = (id: string): string => id.slice(0, id.lastIndexOf("."));
 
@@ -88,21 +86,23 @@ function checkRow(
   const problems: string[] = [];
   const staleProofs: StaleProof[] = [];
   let shownOnRealParts = false;
-  for (const title of standing.proofs) {
-    const proof = find(title);
-    if (!isUpstream(title) && !idsIn(title).includes(id)) {
-      problems.push(`${id}: its proof "${title}" does not name it in brackets`);
-    }
-    if (proof.kind === "unknown") {
-      problems.push(`${id}: no recorded run holds its proof "${title}"`);
+  for (const proof of standing.proofs) {
+    const found = find(proof, id);
+    if (found.kind === "unknown") {
+      const what = isUpstream(proof) ? `its proof "${proof}"` : `a test of ${proof} that names it`;
+      problems.push(`${id}: no recorded run holds ${what}`);
       continue;
     }
-    if (proof.kind === "failed") {
-      problems.push(`${id}: its proof "${title}" did not pass in the last recorded run (${proof.suite})`);
-    } else if (proof.stale.length > 0) {
-      staleProofs.push({ proof: title, changed: proof.stale });
+    if (found.kind === "failed") {
+      const { failed, suite } = found;
+      problems.push(
+        ...failed.map((title) => `${id}: "${title}" (${proof}) did not pass in the last recorded run (${suite})`),
+      );
+    } else if (found.stale.length > 0) {
+      staleProofs.push({ proof, changed: found.stale });
     }
-    shownOnRealParts ||= isUpstream(title) || proof.ranFrom.some(onRealParts);
+    // Upstream's own tests run in a whole cluster.
+    shownOnRealParts ||= isUpstream(proof) || found.ranFrom.some(onRealParts);
   }
   if (standing.kind === "done" && standing.exact === undefined && !shownOnRealParts) {
     problems.push(`${id} is done, but no proof ran on real parts and no "exact" says why that is enough`);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { describe, test } from "node:test";
 import { inRepository } from "../repository.ts";
 import type { RunRecord, TestRecord } from "../testing/run-record.ts";
@@ -15,6 +15,7 @@ const ids = new Map<string, Priority>([
 ]);
 
 const CRASH = "[7.13] second crash waits 10 s";
+const FILE = "a.test.ts";
 
 const row = (id: string, prio: string, rest: string) =>
   `  - { id: "${id}", title: "title of ${id}", prio: ${prio}, ${rest} }`;
@@ -34,8 +35,8 @@ function runOf(tests: readonly Partial<TestRecord>[], about: Partial<RunRecord> 
     node: "v26",
     host: { cores: 2, memoryGiB: 1, kernel: "k", platform: "linux x64", load: 0 },
     seconds: 1,
-    files: { "a.test.ts": "as it was" },
-    tests: tests.map((each) => ({ name: CRASH, file: "a.test.ts", passed: true, seconds: 0, ...each })),
+    files: { [FILE]: "as it was" },
+    tests: tests.map((each) => ({ name: CRASH, file: FILE, passed: true, seconds: 0, ...each })),
     figures: [],
     ...about,
   };
@@ -51,48 +52,81 @@ const problemsOf = (...args: Parameters<typeof check>) => check(...args).problem
 
 describe("the ledger's check", () => {
   test("finds nothing wrong with a done row whose proof passed on real parts", () => {
-    assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), [runOf([{}])]), []);
+    assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}])]), []);
   });
 
-  test("finds a proof that no run holds", () => {
-    assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), []), [
-      `7.13: no recorded run holds its proof "${CRASH}"`,
-      `7.13 is done, but no proof ran on real parts and no "exact" says why that is enough`,
-    ]);
+  test("a test keeps proving its row when its title changes, as long as it names the id", () => {
+    const renamed = [{ name: "crashes > [7.14] [7.13] the second one waits" }, { name: "[7.13] another" }];
+    assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf(renamed)]), []);
   });
 
-  for (const state of [done(CRASH), `state: partial, waits: "x", proofs: ["${CRASH}"]`]) {
-    test(`finds a proof that did not pass in the last run (${state.slice(7, 14)})`, () => {
+  const missing = [
+    `7.13: no recorded run holds a test of ${FILE} that names it`,
+    `7.13 is done, but no proof ran on real parts and no "exact" says why that is enough`,
+  ];
+  for (const [what, runs] of [
+    ["without a run", []],
+    ["whose tests name other ids", [runOf([{ name: "[7.14] other" }, { name: "no id" }])]],
+    ["while only another file names the id", [runOf([{ file: "b.test.ts" }])]],
+  ] as const) {
+    test(`finds a proof ${what}`, () => assert.deepEqual(problemsOf(ledgerOf(done(FILE)), runs), missing));
+  }
+
+  for (const state of [done(FILE), `state: partial, waits: "x", proofs: ["${FILE}"]`]) {
+    test(`finds a test that did not pass in the last run (${state.slice(7, 14)})`, () => {
       const earlier = runOf([{}], { startedAt: "2025-01-01T00:00:00Z" });
       assert.deepEqual(problemsOf(ledgerOf(state), [runOf([{ passed: false }]), earlier]), [
-        `7.13: its proof "${CRASH}" did not pass in the last recorded run (integration)`,
+        `7.13: "${CRASH}" (${FILE}) did not pass in the last recorded run (integration)`,
       ]);
     });
   }
 
   test("takes the last run by time, not by place in the list", () => {
     const failed = runOf([{ passed: false }], { startedAt: "2025-01-01T00:00:00Z" });
-    assert.deepEqual(problemsOf(ledgerOf(done(CRASH)), [runOf([{}]), failed]), []);
+    assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}]), failed]), []);
   });
 
-  test("wants every test of a title to pass", () => {
-    assert.equal(problemsOf(ledgerOf(done(CRASH)), [runOf([{ passed: false }, {}])]).length, 1);
+  test("a run without tests of the file and id leaves the decision to an earlier one, such as a committed report", () => {
+    const report = runOf([{}], { suite: "proof:x", startedAt: "2025-01-01T00:00:00Z" });
+    const later = runOf([
+      { name: "[7.14] other", passed: false },
+      { file: "b.test.ts", passed: false },
+    ]);
+    assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [report, later]), []);
+  });
+
+  test("wants every test of a file that names the id to pass, and no other", () => {
+    const other = { name: "[7.13] other" };
+    assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}, { ...other, passed: false }])]), [
+      `7.13: "[7.13] other" (${FILE}) did not pass in the last recorded run (integration)`,
+    ]);
+    assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}, { name: "[7.14] other", passed: false }])]), []);
+  });
+
+  test("a test of a contract suite belongs to the file that runs it and to the file that defines it", () => {
+    const files = { [FILE]: "as it was", "contract.ts": "as it was" };
+    const runs = [runOf([{ definedIn: "contract.ts" }], { files })];
+    assert.deepEqual(problemsOf(ledgerOf(done(FILE)), runs), []);
+    assert.deepEqual(problemsOf(ledgerOf(done("contract.ts")), runs), []);
+  });
+
+  test("a file may name an id whose row does not list it", () => {
+    const files = { [FILE]: "as it was", "b.test.ts": "as it was" };
+    assert.deepEqual(problemsOf(ledgerOf(done(FILE)), [runOf([{}, { file: "b.test.ts" }], { files })]), []);
   });
 
   test("finds a row that only pure tests prove, unless the entry says why that is enough", () => {
     for (const suite of ["unit", "integration", "proof:simulated"]) {
       const pure = runOf([{ file: "pure.test.ts" }], { suite, files: { "pure.test.ts": "as it was" } });
-      assert.match(problemsOf(ledgerOf(done(CRASH)), [pure]).join(), /no proof ran on real parts/);
-      assert.deepEqual(problemsOf(ledgerOf(`${done(CRASH)}, exact: "the row is a formula"`), [pure]), []);
+      assert.match(problemsOf(ledgerOf(done("pure.test.ts")), [pure]).join(), /no proof ran on real parts/);
+      assert.deepEqual(problemsOf(ledgerOf(`${done("pure.test.ts")}, exact: "the row is a formula"`), [pure]), []);
     }
   });
 
-  test("finds a proof that does not name its row, and takes upstream tests by their own name", () => {
-    const runs = [runOf([{ name: "no brackets" }, { name: "upstream:Probing container" }])];
-    assert.deepEqual(problemsOf(ledgerOf(done("no brackets")), runs), [
-      `7.13: its proof "no brackets" does not name it in brackets`,
-    ]);
-    assert.deepEqual(problemsOf(ledgerOf(done("upstream:Probing container")), runs), []);
+  test("takes upstream tests by their titles", () => {
+    const ledger = ledgerOf(done("upstream:Probing container"));
+    assert.deepEqual(problemsOf(ledger, [runOf([{ name: "upstream:Probing container" }])]), []);
+    assert.match(problemsOf(ledger, []).join(), /no recorded run holds its proof "upstream:Probing container"/);
   });
 
   test("finds an id in a title that is unknown", () => {
@@ -135,13 +169,16 @@ describe("the ledger's check", () => {
 });
 
 const read = (path: string) => readFileSync(inRepository(path), "utf8");
+const isFile = (proof: string) => !proof.startsWith("upstream:");
 const asTodo = ({ rows }: ReturnType<typeof parseLedger>) => rows.map((row) => ({ row, staleProofs: [] }));
 
 describe("the ledger as written", () => {
   for (const [what, state, message] of [
     ["done without a proof", "state: done", /row 7\.13: state done without a proof/],
     ["done with an empty list of proofs", "state: done, proofs: []", /row 7\.13: state done without a proof/],
-    ["partial without waits", `state: partial, proofs: ["x"]`, /row 7\.13: partial without "waits"/],
+    ["a title as a proof", done(CRASH), /row 7\.13: proofs\[0\]: a test file or "upstream:<title>" expected/],
+    ["a proof that is listed twice", done(FILE, FILE), /row 7\.13: the proof a\.test\.ts is listed twice/],
+    ["partial without waits", `state: partial, proofs: ["x.ts"]`, /row 7\.13: partial without "waits"/],
     ["partial without a proof", "state: partial, waits: x", /row 7\.13: state partial without a proof/],
     ["wont without a reason", "state: wont", /row 7\.13: reason: text expected/],
     ["an unknown state", "state: finished", /row 7\.13: state: one of done, partial, todo, wont expected/],
@@ -157,22 +194,32 @@ describe("the ledger as written", () => {
     const frozen = parseIds(read("compat/ids.yaml"));
     const problems = checkLedger(ledger, frozen, [], unchanged, onParts).problems;
     assert.deepEqual(
-      problems.filter((problem) => !problem.includes("proof")),
+      problems.filter((problem) => !/no recorded run holds|no proof ran on real parts/.test(problem)),
       [],
     );
     assert.equal(frozen.size, 374);
   });
+
+  test("lists only test files that exist", () => {
+    const { rows } = parseLedger(read("compat/ledger.yaml"));
+    const files = rows.flatMap(({ standing }) => ("proofs" in standing ? standing.proofs : [])).filter(isFile);
+    assert.ok(files.length > 0);
+    assert.deepEqual(
+      files.filter((file) => !existsSync(inRepository(file))),
+      [],
+    );
+  });
 });
 
 describe("coverage", () => {
-  const twoProofs = ledgerOf(done(CRASH, "[7.13] other"), `state: wont, reason: "no"`);
+  const twoProofs = ledgerOf(done(FILE, "b.test.ts"), `state: wont, reason: "no"`);
   const other = { name: "[7.13] other", file: "b.test.ts" };
-  const run = runOf([{}, other], { files: { "a.test.ts": "as it was", "b.test.ts": "as it was" } });
+  const run = runOf([{}, other], { files: { [FILE]: "as it was", "b.test.ts": "as it was" } });
   const lineOf = (fingerprint: (file: string) => string) =>
     coverage(checkLedger(twoProofs, ids, [run], fingerprint, onParts).rows).find(({ label }) => label === "all");
 
   test("counts a row as done while one proof is fresh", () => {
-    const line = lineOf((file) => (file === "a.test.ts" ? "edited" : "as it was"));
+    const line = lineOf((file) => (file === FILE ? "edited" : "as it was"));
     assert.deepEqual(line, {
       label: "all",
       total: 2,
@@ -188,16 +235,16 @@ describe("coverage", () => {
 
   test("calls a proof stale when the contract suite that defines it has changed", () => {
     const contract = runOf([{ definedIn: "contract.ts" }], {
-      files: { "a.test.ts": "as it was", "contract.ts": "as it was" },
+      files: { [FILE]: "as it was", "contract.ts": "as it was" },
     });
     const { rows } = checkLedger(
-      ledgerOf(done(CRASH)),
+      ledgerOf(done(FILE)),
       ids,
       [contract],
       (file) => (file === "contract.ts" ? "edited" : "as it was"),
       onParts,
     );
-    assert.deepEqual(rows[0]?.staleProofs, [{ proof: CRASH, changed: ["contract.ts"] }]);
+    assert.deepEqual(rows[0]?.staleProofs, [{ proof: FILE, changed: ["contract.ts"] }]);
   });
 });
 
@@ -205,13 +252,13 @@ test("the page lists every row with its state, note and proofs, and survives pip
   const ledger = parseLedger(
     `areas: { "7": "Containers" }
 rows:
-  - { id: "7.13", title: "<root>/a|b", prio: P0, state: done, differs: "by events", proofs: ["${CRASH}"] }
-  - { id: "7.14", title: "plain", prio: P1, state: partial, waits: "row 9.1", proofs: ["${CRASH}"] }`,
+  - { id: "7.13", title: "<root>/a|b", prio: P0, state: done, differs: "by events", proofs: ["${FILE}"] }
+  - { id: "7.14", title: "plain", prio: P1, state: partial, waits: "row 9.1", proofs: ["${FILE}"] }`,
   );
-  const { rows } = checkLedger(ledger, ids, [runOf([{}])], unchanged, onParts);
+  const { rows } = checkLedger(ledger, ids, [runOf([{}, { name: "[7.14] other" }])], unchanged, onParts);
   const page = compatibilityPage(ledger, rows);
-  assert.ok(page.includes(`| 7.13 | &lt;root>/a\\|b | P0 | done | differs: by events | ${CRASH} |`), page);
-  assert.ok(page.includes(`| 7.14 | plain | P1 | partial | waits: row 9.1 | ${CRASH} |`), page);
+  assert.ok(page.includes(`| 7.13 | &lt;root>/a\\|b | P0 | done | differs: by events | ${FILE} |`), page);
+  assert.ok(page.includes(`| 7.14 | plain | P1 | partial | waits: row 9.1 | ${FILE} |`), page);
   assert.ok(page.includes("| P0 | 1 | 1 | 0 | 0 | 0 | 100.0 % |"), page);
 });
 

@@ -2,6 +2,7 @@
 import { parse } from "yaml";
 import { assertNever } from "../../src/base/assert.ts";
 import { type Fields, fields, list, optional, record, ShapeError, text } from "../shape.ts";
+import { isUpstream } from "./proofs.ts";
 
 export const priorities = ["P0", "P1", "P2", "P3", "contract"] as const;
 export type Priority = (typeof priorities)[number];
@@ -9,6 +10,7 @@ export type Priority = (typeof priorities)[number];
 export type Standing =
   | {
       readonly kind: "done";
+      /** Test files whose tests name the row's id in brackets, or `upstream:<title>`. */
       readonly proofs: readonly string[];
       /** What we do otherwise on purpose. */
       readonly differs?: string;
@@ -88,9 +90,17 @@ function parseStanding(row: Fields, where: string): Standing {
 }
 
 function proofsOf(row: Fields, where: string): readonly string[] {
-  const proofs = row["proofs"] === undefined ? [] : list(row["proofs"], `${where}: proofs`, text);
+  const proofs = row["proofs"] === undefined ? [] : list(row["proofs"], `${where}: proofs`, proofOf);
   if (proofs.length === 0) throw new ShapeError(`${where}: state ${String(row["state"])} without a proof`);
+  const twice = proofs.find((proof, index) => proofs.indexOf(proof) !== index);
+  if (twice !== undefined) throw new ShapeError(`${where}: the proof ${twice} is listed twice`);
   return proofs;
+}
+
+function proofOf(value: unknown, where: string): string {
+  const proof = text(value, where);
+  if (isUpstream(proof) || /^\S+\.ts$/.test(proof)) return proof;
+  throw new ShapeError(`${where}: a test file or "upstream:<title>" expected, found "${proof}"`);
 }
 
 function oneOf<T extends string>(known: readonly T[], value: unknown, where: string): T {

@@ -12,6 +12,7 @@ Written by \`npm run compat\` from \`compat/ledger.yaml\` and the recorded test 
 - **partial**: part of it waits for something that is not built yet, or the proving test has changed since it last ran.
 - **todo**: not there.
 - **wont**: will not be built; the note says why.
+- **proofs**: the test files that prove the row, each by all of its tests whose titles name the id in brackets.
 
 P0: the cluster cannot use the node without it. P1: ordinary workloads need it. P2: operators and tools expect it. P3: rare.
 Contracts are files and messages that another kubelet on the same node relies on.

@@ -1,32 +1,58 @@
-/** What the recorded runs say about a test: the last run that held it decides. */
+/** What the recorded runs say about a row's proof: the last run that has its tests decides. */
 import type { RunRecord, TestRecord } from "../testing/run-record.ts";
 
 type Proof =
   | { readonly kind: "unknown" }
-  | { readonly kind: "failed"; readonly ranFrom: readonly string[]; readonly suite: string }
+  | {
+      readonly kind: "failed";
+      readonly ranFrom: readonly string[];
+      readonly suite: string;
+      /** Titles of the tests that did not pass. */
+      readonly failed: readonly string[];
+    }
   | { readonly kind: "passed"; readonly ranFrom: readonly string[]; readonly stale: readonly string[] };
 
 /** Content of a file now, or undefined when it is gone. */
 export type Fingerprint = (file: string) => string | undefined;
 
-export type FindProof = (title: string) => Proof;
+/**
+ * `proof` is a test file, which stands for its tests whose titles name the row's id, or `upstream:<title>`. A test belongs to the file
+ * that ran and to the file that defines it.
+ */
+export type FindProof = (proof: string, id: string) => Proof;
+
+/** Upstream's own tests name no row: they are known by their titles. */
+export const isUpstream = (proof: string): boolean => proof.startsWith("upstream:");
 
 export function proofFinder(runs: readonly RunRecord[], fingerprint: Fingerprint): FindProof {
   const last = new Map<string, { readonly run: RunRecord; readonly tests: readonly TestRecord[] }>();
   for (const run of inOrder(runs)) {
-    const ofRun = Map.groupBy(run.tests, (test) => test.name);
-    for (const [name, tests] of ofRun) last.set(name, { run, tests });
+    const keyed = run.tests.flatMap((test) => keysOf(test).map((key) => ({ key, test })));
+    for (const [key, ofKey] of Map.groupBy(keyed, ({ key }) => key)) {
+      last.set(key, { run, tests: ofKey.map(({ test }) => test) });
+    }
   }
-  return (title) => {
-    const found = last.get(title);
+  return (proof, id) => {
+    const found = last.get(isUpstream(proof) ? proof : keyOf(proof, id));
     if (found === undefined) return { kind: "unknown" };
     const { run, tests } = found;
-    // Two tests of one title: the proof is both.
     const ranFrom = tests.map((test) => test.file);
-    if (!tests.every((test) => test.passed)) return { kind: "failed", ranFrom, suite: run.suite };
+    const failed = tests.filter((test) => !test.passed).map((test) => test.name);
+    if (failed.length > 0) return { kind: "failed", ranFrom, suite: run.suite, failed };
     return { kind: "passed", ranFrom, stale: changedFiles(run, tests, fingerprint) };
   };
 }
+
+const keyOf = (file: string, id: string): string => `${file} [${id}]`;
+
+function keysOf(test: TestRecord): readonly string[] {
+  if (isUpstream(test.name)) return [test.name];
+  const ids = new Set(idsIn(test.name));
+  return filesOf(test).flatMap((file) => [...ids].map((id) => keyOf(file, id)));
+}
+
+const filesOf = ({ file, definedIn }: TestRecord): readonly string[] =>
+  definedIn === undefined ? [file] : [file, definedIn];
 
 const inOrder = (runs: readonly RunRecord[]): readonly RunRecord[] =>
   runs.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
@@ -37,7 +63,7 @@ export function changedFiles(
   tests: readonly TestRecord[],
   fingerprint: Fingerprint,
 ): readonly string[] {
-  const files = new Set(tests.flatMap(({ file, definedIn }) => (definedIn === undefined ? [file] : [file, definedIn])));
+  const files = new Set(tests.flatMap(filesOf));
   return [...files].filter((file) => fingerprint(file) !== run.files[file]);
 }
 
