@@ -220,7 +220,7 @@ for (const driver of SIZE.drivers) {
     before(async () => {
       scratch = await mkdtemp(join(tmpdir(), "deckhand-guest-"));
       guest = await resumeGuest();
-      await guest.put(await deckhandPayloads(scratch));
+      await guest.put(await deckhandPayloads());
       await useDriver(guest, driver);
       await guest.must("echo 128 > /proc/sys/vm/nr_hugepages");
       // The runtime's word counts, not this.

@@ -16,8 +16,13 @@ import type { Guest } from "./guest.ts";
 import { resumeGuest } from "./guests.ts";
 
 const YEAR_DAYS = 365;
-/** Of the hosts, the first: those that an issue names, and one of each part that can break. */
-const IN_CI = 12;
+/** What only a guest can show: systemd, swap and kernel settings. `test/integration/doctor.test.ts` breaks a host in the other ways. */
+const IN_CI: readonly string[] = [
+  "the runtime is down",
+  "swap is on",
+  "packets are not passed on",
+  "a kubelet of another make runs",
+];
 const LIMIT_MS = 3 * 60_000;
 /** A script that fails is none of doctor's exit codes. */
 const [NOT_BROKEN, NOT_MENDED] = [90, 91];
@@ -58,7 +63,7 @@ describe("doctor in a guest", () => {
       Object.entries(pairFiles({ certFile: `${SPARE}/${name}.crt`, keyFile: `${SPARE}/${name}.key` }, pair)),
     );
     await guest.put({
-      ...(await deckhandPayloads(folder.root)),
+      ...(await deckhandPayloads()),
       ...Object.fromEntries(spare),
       [`${SPARE}/nobody.conf`]: { content: JSON.stringify(NOBODY) },
       [EXTRA_ARGS]: { content: "" },
@@ -98,7 +103,9 @@ describe("doctor in a guest", () => {
 
   test("a sound host: nothing is found", () => finds([]));
 
-  const hosts = wholeSize() ? BROKEN_HOSTS : BROKEN_HOSTS.slice(0, IN_CI);
+  const hosts = wholeSize() ? BROKEN_HOSTS : BROKEN_HOSTS.filter(({ is }) => IN_CI.includes(is));
+
+  assert.ok(hosts.length >= IN_CI.length, "a host of the gate is missing");
 
   for (const host of hosts) {
     test(`${host.is}: ${host.finds.join(", ")}`, async () => {

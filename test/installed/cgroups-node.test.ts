@@ -46,7 +46,7 @@ let scratch: string;
 let payloads: Payloads;
 before(async () => {
   scratch = await mkdtemp(join(tmpdir(), "deckhand-guest-"));
-  payloads = await deckhandPayloads(scratch);
+  payloads = await deckhandPayloads();
 });
 after(() => rm(scratch, { recursive: true }));
 

@@ -1,13 +1,13 @@
 /** The agent as a service of systemd itself, installed as a package over the Go kubelet's, with kubeadm's drop-in: ready, watched, restarted, given back. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { buildProgram } from "../../tools/build/program.ts";
 import { buildDebFor } from "../../tools/package/packages.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { buildParts } from "../cluster/parts.ts";
 import { figure } from "../figures.ts";
 import type { Guest } from "../guest/guest.ts";
 import { resumeGuest } from "../guest/guests.ts";
+import { builtProgram } from "../support/built-program.ts";
 import { kubeadmPackage, kubeletPackage } from "../support/upstream-packages.ts";
 
 const CONFIGURATION = {
@@ -42,7 +42,7 @@ describe("the service in a guest", () => {
   let guest: Guest;
 
   before(async () => {
-    const program = await buildProgram(folder.path("built"));
+    const program = await builtProgram();
     const kubelet = { version: "1.36.4-1.1", program: { file: (await buildParts()).path("kubelet") } };
     guest = await resumeGuest();
     await guest.put({

@@ -53,7 +53,7 @@ describe("a guest that swaps", () => {
   let payloads: Payloads;
 
   before(async () => {
-    payloads = await deckhandPayloads(folder.root);
+    payloads = await deckhandPayloads();
     cluster = await startCluster({ controlPlane: "full", nodes: [] });
     stack.defer(() => cluster.down());
     folder.write("pods.json", JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }));

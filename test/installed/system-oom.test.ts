@@ -34,7 +34,7 @@ describe("a guest that runs out of memory", () => {
   let payloads: Payloads;
 
   before(async () => {
-    payloads = await deckhandPayloads(folder.root);
+    payloads = await deckhandPayloads();
     cluster = await startCluster({ controlPlane: "api", nodes: [] });
   });
 

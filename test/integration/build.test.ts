@@ -13,6 +13,7 @@ import { buildForOther, buildProgram } from "../../tools/build/program.ts";
 import { inRepository } from "../../tools/repository.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { figure } from "../figures.ts";
+import { builtProgram } from "../support/built-program.ts";
 
 const sha256 = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
 
@@ -175,7 +176,8 @@ describe("npm run build", () => {
   });
 
   test("makes an executable for arm64 too, of that Node and the same bundle", async () => {
-    const program = await buildProgram(elsewhere.path("other"));
+    mkdirSync(elsewhere.path("other"));
+    const program = { ...(await builtProgram()), folder: elsewhere.path("other") };
     const { executable: other, papers } = buildForOther(program, "arm64");
     const content = readFileSync(other);
     const AARCH64 = 183;

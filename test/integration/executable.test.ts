@@ -2,10 +2,10 @@
 import assert from "node:assert/strict";
 import { copyFile, mkdir, readlink, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
-import { buildProgram } from "../../tools/build/program.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { waitUntil } from "../cluster/wait.ts";
+import { builtProgram } from "../support/built-program.ts";
 import { ClusterPods, mountingSpec, podOn, STAY, sh } from "../support/cluster-pods.ts";
 
 describe("the executable as a node's agent", () => {
@@ -16,11 +16,10 @@ describe("the executable as a node's agent", () => {
   let installed: string;
 
   before(async () => {
-    const { executable } = await buildProgram(folder.path("built"));
+    const { executable } = await builtProgram();
     installed = folder.path("bin/deckhand");
     await mkdir(folder.path("bin"));
-    await rename(executable, installed);
-    await rm(folder.path("built"), { recursive: true });
+    await copyFile(executable, installed);
     const options = { deckhand: [installed] };
     cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options }] });
     node = cluster.nodes[0] ?? assert.fail("the cluster has a node");

@@ -4,13 +4,13 @@
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { buildProgram } from "../../tools/build/program.ts";
 import { buildDeb } from "../../tools/package/deb.ts";
 import { buildImageArchive, imageName } from "../../tools/package/image.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { command, tryCommand } from "../cluster/command.ts";
 import { buildParts, type Parts } from "../cluster/parts.ts";
+import { builtProgram } from "../support/built-program.ts";
 import { ClusterPods, mountingSpec, podOn, STAY, sh } from "../support/cluster-pods.ts";
 import { PackageRoot } from "../support/package-root.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
@@ -29,7 +29,7 @@ describe("an agent that is installed", () => {
   let papers: Readonly<Record<string, string>>;
 
   before(async () => {
-    ({ executable, papers } = await buildProgram(folder.path("built")));
+    ({ executable, papers } = await builtProgram());
     parts = await buildParts();
     cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] });
     node = cluster.nodes[0] ?? assert.fail("the cluster has a node");

@@ -4,12 +4,13 @@ import { createHash } from "node:crypto";
 import { copyFileSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { basename } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type BuiltProgram, buildProgram } from "../../tools/build/program.ts";
+import type { BuiltProgram } from "../../tools/build/program.ts";
 import { buildPackages, type Packages } from "../../tools/package/packages.ts";
 import { inRepository } from "../../tools/repository.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { command } from "../cluster/command.ts";
 import { figure } from "../figures.ts";
+import { builtProgram } from "../support/built-program.ts";
 import { examplesUnder } from "../support/typed-lines.ts";
 
 const typed = (line: string, cwd: string) => command("bash", ["-ec", line], { cwd, limitMs: 300_000 });
@@ -25,7 +26,7 @@ describe("npm run package", () => {
     assert.deepEqual(lines, ["npm run package"]);
     // As it is typed, but not into the repository: others build there.
     await typed(`${lines.join()} -- --to ${folder.path("dist")}`, inRepository(""));
-    program = await buildProgram(folder.path("built"));
+    program = await builtProgram();
     packages = buildPackages(program, folder.path("packages"));
   });
   after(() => folder[Symbol.dispose]());

@@ -4,11 +4,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { after, afterEach, before, describe, test } from "node:test";
 import { serviceManagerOf } from "../../src/wire/host/service-manager.ts";
-import { buildProgram } from "../../tools/build/program.ts";
 import { scratch } from "../../tools/scratch.ts";
 import { command } from "../cluster/command.ts";
 import { behindOwnKernel, makeKernelSettings } from "../cluster/own-kernel.ts";
 import { waitUntil } from "../cluster/wait.ts";
+import { builtProgram } from "../support/built-program.ts";
 import { listenForNotices, type NotifyListener } from "../support/notify-listener.ts";
 
 const forever = new AbortController().signal;
@@ -27,7 +27,7 @@ describe("a service manager", () => {
   let said = "";
 
   before(async () => {
-    ({ executable } = await buildProgram(folder.path("built")));
+    ({ executable } = await builtProgram());
     folder.write(
       "kubelet.json",
       JSON.stringify({

@@ -10,6 +10,7 @@ import { auditOf } from "../support/audit.ts";
 import { withRuntime } from "../support/node-runtime.ts";
 import { StaticWorld, staticManifest, staticUid } from "../support/static-world.ts";
 import { NODE, NODE_USER } from "../support/survival-world.ts";
+import { manifestDirectory } from "./static-pods/manifest-directory.ts";
 
 describe("static pods on a node of ours", () => {
   let world: StaticWorld;
@@ -31,6 +32,9 @@ describe("static pods on a node of ours", () => {
   const runs = (uid: string) => waitUntil(`${uid} to run`, 60_000, () => Promise.resolve(world.oracle.living.has(uid)));
   const ends = (uid: string) =>
     waitUntil(`${uid} to end`, 60_000, () => Promise.resolve(!world.oracle.living.has(uid)));
+
+  // First, because it counts every static pod on the node.
+  manifestDirectory(() => world, { edits: 10, garbage: 50 });
 
   test("[4.4] [4.8] [11.13] one that is added runs, and its mirror shows it with its hash, its owner and its status", async () => {
     await world.put("web.yaml", staticManifest("web"));

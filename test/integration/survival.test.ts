@@ -10,6 +10,7 @@ import { pause, waitUntil } from "../cluster/wait.ts";
 import { auditOf, readyFlips } from "../support/audit.ts";
 import { EVERYTHING, plant, type Stranger } from "../support/strangers.ts";
 import { NO_FAULTS, NODE, NODE_USER, SurvivalWorld } from "../support/survival-world.ts";
+import { containersOutliveKills } from "./survival/kills.ts";
 
 const AGENT = `kubelet@${NODE}`;
 const RUNTIME = `containerd@${NODE}`;
@@ -233,6 +234,8 @@ describe("the agent comes and goes", () => {
     assert.match(group, new RegExp(`:pids:${parent}/kubepods/besteffort/pod${wanted[0]}/[0-9a-f]{64}\n`));
     assert.doesNotMatch(await agentLog(), /unforeseen/);
   });
+
+  containersOutliveKills(() => world, { agentKills: 8, runtimeKills: 2, awayMs: 8_000, stoppedMs: 6_000 });
 
   test("the eye sees what it is there to see: a death, a restart and a flip", async () => {
     const [victim] = world.wanted;

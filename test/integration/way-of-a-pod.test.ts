@@ -4,6 +4,7 @@ import { after, before } from "node:test";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { ClusterPods } from "../support/cluster-pods.ts";
 import { endings } from "./way-of-a-pod/endings.ts";
+import { manyPods } from "./way-of-a-pod/many-pods.ts";
 import { neverAgain } from "./way-of-a-pod/never-again.ts";
 import { onTheNode } from "./way-of-a-pod/on-the-node.ts";
 import { published } from "./way-of-a-pod/published.ts";
@@ -27,6 +28,8 @@ after(async () => {
 
 const world = (): World => ({ cluster, pods, node, proxy: node.criProxy ?? assert.fail("the node has a proxy") });
 
+// First, because it counts every pod on the node.
+manyPods(world, { replicas: 10, crowd: 30, settleMs: 8_000, idleMs: 20_000 });
 published(world);
 onTheNode(world);
 endings(world);

@@ -1,12 +1,11 @@
 /** Either agent in a guest, with static pods, and what its groups look like there. */
 import { realpath } from "node:fs/promises";
-import { join } from "node:path";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
-import { buildBundle } from "../../tools/build/bundle.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import type { Payloads } from "../guest/disks.ts";
 import type { Guest } from "../guest/guest.ts";
+import { builtProgram } from "./built-program.ts";
 
 export type Agent = "go" | "deckhand";
 
@@ -31,10 +30,9 @@ const WARM_UP: Readonly<Record<Agent, string>> = {
   deckhand: `${COMPILED} ${DECKHAND_PROGRAM} volume-helper </dev/null`,
 };
 
-/** Everything of ours that a guest has not got. `scratch` is a folder of the host. */
-export async function deckhandPayloads(scratch: string): Promise<Payloads> {
-  const bundle = join(scratch, "deckhand.js");
-  await buildBundle(bundle);
+/** The files of Deckhand that a guest lacks. */
+export async function deckhandPayloads(): Promise<Payloads> {
+  const { bundle } = await builtProgram();
   return {
     [`${DECKHAND}/node`]: { from: process.execPath },
     [`${DECKHAND}/deckhand.js`]: { from: bundle },

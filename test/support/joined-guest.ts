@@ -3,7 +3,6 @@
  * out as upstream's, the drop-in, the configuration, a client certificate behind its link. No kubelet runs yet, and Deckhand's package lies in /root.
  */
 import { basename } from "node:path";
-import { buildProgram } from "../../tools/build/program.ts";
 import { buildDebFor } from "../../tools/package/packages.ts";
 import { type Scratch, scratch } from "../../tools/scratch.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
@@ -15,6 +14,7 @@ import type { Payloads } from "../guest/disks.ts";
 import type { Guest } from "../guest/guest.ts";
 import { resumeGuest } from "../guest/guests.ts";
 import { type AuditEntry, auditOf } from "./audit.ts";
+import { builtProgram } from "./built-program.ts";
 import { ClusterPods } from "./cluster-pods.ts";
 import { filesOfCluster, GUEST_ADDRESS, NODE_FILES, reachApi, readPair } from "./guest-node.ts";
 import { NODE, NODE_USER } from "./survival-world.ts";
@@ -129,7 +129,7 @@ export class GuestNode {
 }
 
 async function buildPackages(folder: Scratch, laterVersions: readonly string[]): Promise<Payloads> {
-  const program = await buildProgram(folder.path("built"));
+  const program = await builtProgram();
   const kubelet = { version: KUBERNETES, program: { file: (await buildParts()).path("kubelet") } };
   const ours = [undefined, ...laterVersions].map((version) => buildDebFor(process.arch, program, folder.root, version));
   return {

@@ -4,7 +4,6 @@
  */
 import { basename } from "node:path";
 import { KUBERNETES_VERSION } from "../../src/app/version.ts";
-import { buildProgram } from "../../tools/build/program.ts";
 import { buildDebFor } from "../../tools/package/packages.ts";
 import { type Scratch, scratch } from "../../tools/scratch.ts";
 import { buildParts } from "../cluster/parts.ts";
@@ -12,6 +11,7 @@ import type { Payload, Payloads } from "../guest/disks.ts";
 import type { Guest } from "../guest/guest.ts";
 import { resumeGuest } from "../guest/guests.ts";
 import { EthernetSwitch } from "../guest/pieces/ethernet-switch.ts";
+import { builtProgram } from "./built-program.ts";
 import type { Agent } from "./guest-agents.ts";
 import { type KubeadmImages, kubeadmImages } from "./kubeadm-images.ts";
 import { kubeadmPackage, kubeletPackage } from "./upstream-packages.ts";
@@ -93,7 +93,7 @@ export class KubeadmMachines implements AsyncDisposable {
     const packages = {
       kubelet: { from: await kubeletPackage(kubelet, folder.root) },
       kubeadm: { from: await kubeadmPackage(VERSION, folder.root, kubeadm) },
-      deckhand: { from: buildDebFor(process.arch, await buildProgram(folder.path("built")), folder.root) },
+      deckhand: { from: buildDebFor(process.arch, await builtProgram(), folder.root) },
     };
     const network = await EthernetSwitch.open(folder.path("switch.sock"));
     // It is the machines' from here on.

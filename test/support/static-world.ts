@@ -1,5 +1,5 @@
 /** A node of ours with a folder of manifests, its mirrors at the API server, and an outside eye upon its containers. */
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Event, Pod } from "../../src/api/gen/core-v1.ts";
 import { isReady } from "../../src/domain/node/conditions.ts";
@@ -68,6 +68,14 @@ export class StaticWorld {
 
   async take(file: string): Promise<void> {
     await rm(join(this.folder, file));
+  }
+
+  /** Empties the manifest directory and waits until every static pod and mirror pod is gone. */
+  async clear(): Promise<void> {
+    for (const name of await readdir(this.folder)) await rm(join(this.folder, name), { recursive: true });
+    await waitUntil("no static pod to be left", 60_000, async () => {
+      return this.oracle.living.size === 0 && (await this.mirrors()).length === 0;
+    });
   }
 
   async mirrors(): Promise<readonly Pod[]> {

@@ -28,6 +28,20 @@ export interface Batch {
 const integration = (...names: readonly string[]) => names.map((name) => `test/integration/${name}.test.ts`);
 const proof = (...names: readonly string[]) => names.map((name) => `test/proofs/${name}.proof.ts`);
 
+/** `survival`, `static-pods` and `way-of-a-pod` run small in the integration file of that name, `harness` in `cluster.test.ts`. */
+const SMALL_PROOFS = proof(
+  "crash-points",
+  "idle-nodes",
+  "lifecycle",
+  "mounts",
+  "ordinary-pods",
+  "ordinary-pods-swarm",
+  "soak",
+  "soak-simulated",
+  "virtual-clock",
+  "wires",
+);
+
 export const suites: Readonly<Record<SuiteName, Suite>> = {
   unit: {
     patterns: [
@@ -46,13 +60,13 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     alone: [],
     fileLimitMs: 5 * 60_000,
   },
-  // Most of them wait more than they work. Proofs run here too, in the small size.
+  // Most of them wait more than they work. Of the proofs, those run here in a small size that no other file runs small.
   integration: {
-    patterns: ["test/integration/**/*.test.ts", "test/proofs/*.proof.ts"],
+    patterns: ["test/integration/**/*.test.ts", ...SMALL_PROOFS],
     concurrency: 3,
     first: [
       ...integration("way-of-a-pod"),
-      ...proof("bench-way-of-a-pod", "way-of-a-pod", "survival", "crash-points"),
+      ...proof("crash-points"),
       ...integration("admission-differential", "options-differential", "survival", "switch-over", "node-stats"),
       ...integration(
         "resize",
@@ -72,7 +86,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     measuring: {
       files: [
         ...integration("ordinary-differential", "restart-differential"),
-        ...proof("harness", "mounts", "wires"),
+        ...proof("mounts", "wires"),
         ...integration("api-wire", "cri-contract", "cri-wire", "hostile-clients", "image-pulls"),
         ...integration("journal-speed", "mounts", "node-api", "otlp-wire"),
       ],

@@ -1,0 +1,44 @@
+/**
+ * The shipped program, built once for these sources: test files that need it share the build. The key covers all that a build reads,
+ * so a changed source gives another build.
+ */
+import { createHash } from "node:crypto";
+import { globSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { type BuiltProgram, buildProgram } from "../../tools/build/program.ts";
+import { repositoryRoot } from "../../tools/repository.ts";
+import { cached } from "../cluster/cache.ts";
+
+const HOUR_MS = 3_600_000;
+const DESCRIPTION = "program.json";
+const READ_BY_A_BUILD = ["src/**/*.ts", "tools/build/**", "tools/*.ts", "package.json", "package-lock.json", "LICENSE"];
+
+function contentKey(): string {
+  const hash = createHash("sha256").update(process.version);
+  const files = globSync(READ_BY_A_BUILD, { cwd: repositoryRoot, withFileTypes: true }).filter((entry) =>
+    entry.isFile(),
+  );
+  for (const path of files.map((entry) => join(entry.parentPath, entry.name)).toSorted()) {
+    hash.update(path.slice(repositoryRoot.length)).update("\0").update(readFileSync(path)).update("\0");
+  }
+  return hash.digest("hex").slice(0, 32);
+}
+
+/** A build has 120 MB, and every change of the sources makes another. One of this hour may be in use. */
+function removeOldBuilds(directory: string): void {
+  for (const name of readdirSync(directory)) {
+    const build = join(directory, name);
+    if (Date.now() - statSync(build).mtimeMs > HOUR_MS) rmSync(build, { recursive: true, force: true });
+  }
+}
+
+/** Read-only for its users: they share the directory. */
+export async function builtProgram(): Promise<BuiltProgram> {
+  const directory = await cached("programs", contentKey(), async (scratch) => {
+    removeOldBuilds(dirname(scratch));
+    writeFileSync(join(scratch, DESCRIPTION), JSON.stringify(await buildProgram(join(scratch, "built"))));
+  });
+  const built = JSON.parse(readFileSync(join(directory, DESCRIPTION), "utf8")) as BuiltProgram;
+  const folder = join(directory, "built");
+  return { ...built, folder, bundle: join(folder, "deckhand.js"), executable: join(folder, "deckhand") };
+}
