@@ -5,7 +5,6 @@
  * the same pods, the values of both are compared too.
  */
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
 import { after, before, suite, test } from "node:test";
 import type { Summary } from "../../src/domain/stats/summary-shape.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
@@ -16,7 +15,7 @@ import { Recording } from "../golden/recording.ts";
 import { comparisonMode, deckhandTest, NODES, SIDES, type Side } from "../golden/sides.ts";
 import { readExposition } from "../support/exposition.ts";
 import { type Comparison, compare, type Differences, type Looks } from "./node-stats/compare.ts";
-import { KernelAt, mountsOf } from "./node-stats/kernel.ts";
+import { KernelAt, lastingLinks, linksNow, mountsOf } from "./node-stats/kernel.ts";
 import { type Held, heldMetrics } from "./node-stats/metric-values.ts";
 import { groupOfMetric, placesOf, type WorkloadPlaces } from "./node-stats/places.ts";
 import {
@@ -49,11 +48,10 @@ interface NodeSide {
 
 let cluster: Cluster;
 /** The machine's interfaces when the cluster came up: those of other tests come and go. */
-let interfacesBefore: readonly string[];
+let interfacesBefore: ReadonlyMap<string, string>;
 const sides = new Map<Side, NodeSide>();
 let neutral: Neutral;
 
-const interfaces = () => readdir("/sys/class/net");
 const sideOf = (side: Side) => sides.get(side) ?? assert.fail(`${side} does not run`);
 
 const raw = (side: Side, path: string) => cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy${path}`);
@@ -70,7 +68,7 @@ before(async () => {
     controlPlane: "full",
     nodes: SIDES.map((agent) => ({ agent, options: { configuration } })),
   });
-  interfacesBefore = await interfaces();
+  interfacesBefore = linksNow();
   neutral = await neutralKeys(KUBELET_GROUP);
   for (const side of SIDES) {
     const node = cluster.nodes.find(({ name }) => name === NODES[side]) ?? assert.fail(`no node for ${side}`);
@@ -173,8 +171,7 @@ async function lookTwice(): Promise<typeof looks> {
     return isSince(lookedMs, theirs.cadvisor);
   });
   const own = await lookAt("deckhand");
-  const interfacesAfter = new Set(await interfaces());
-  const lasting = new Set(interfacesBefore.filter((name) => interfacesAfter.has(name)));
+  const lasting = lastingLinks(interfacesBefore, linksNow());
   const pair = (name: Endpoint) => {
     const looksOf = (first: Look, second: Look): Looks => ({
       first: withoutPassing(first[name], lasting),
@@ -329,9 +326,9 @@ function assertEachOf({ text, before, after }: Asked): void {
     new Set(
       families.get(family)?.samples.flatMap(({ labels }) => (labels["id"] === "/" ? [labels[label] ?? ""] : [])) ?? [],
     );
-  const has = (at: KernelAt, name: string) => at.group("/")?.network.has(name) === true;
-  const all = new Set([before, after].flatMap((at) => [...(at.group("/")?.network.keys() ?? [])]));
-  const lasting = [...all].filter((name) => has(before, name) && has(after, name));
+  const own = [...(before.group("/")?.network.keys() ?? [])];
+  const both = lastingLinks(before.links, after.links);
+  const lasting = own.filter((name) => both.has(name));
   const reported = named("container_network_receive_bytes_total", "interface");
   assert.deepEqual(
     lasting.filter((name) => !reported.has(name)),

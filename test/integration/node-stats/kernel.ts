@@ -136,10 +136,19 @@ const SOCKET = /^physical id\s*: \d+$/gm;
 /** With its socket. */
 const CORE = /^physical id\s*: \d+\n(?:.+\n)*?core id\s*: \d+$/gm;
 
+/** The machine's interfaces by name, with their numbers: one that comes again has another. */
+export const linksNow = (): ReadonlyMap<string, string> =>
+  new Map(readdirSync("/sys/class/net").map((name) => [name, textOf(`/sys/class/net/${name}/ifindex`).trim()]));
+
+/** The names of interfaces that neither came nor went: clusters of other tests do. */
+export const lastingLinks = (before: ReadonlyMap<string, string>, after: ReadonlyMap<string, string>) =>
+  new Set([...before].filter(([name, number]) => after.get(name) === number).map(([name]) => name));
+
 /** Everything of a node at one moment. */
 export class KernelAt {
   readonly wallMs = Date.now();
   readonly groups: ReadonlyMap<string, GroupAt>;
+  readonly links = linksNow();
   readonly memoryBytes = meminfo("MemTotal");
   readonly swapBytes = meminfo("SwapTotal");
   readonly bootedMs = Date.now() - 1000 * Number(textOf("/proc/uptime").split(" ")[0]);

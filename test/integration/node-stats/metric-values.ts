@@ -2,7 +2,7 @@
 import { cpus } from "node:os";
 import { readExposition } from "../../support/exposition.ts";
 import { counter, type Expectation, exactly, gauge, wrong } from "./expectation.ts";
-import type { GroupAt, KernelAt, Room } from "./kernel.ts";
+import { type GroupAt, type KernelAt, lastingLinks, type Room } from "./kernel.ts";
 
 const MIB = 1024 ** 2;
 type Labels = Readonly<Record<string, string>>;
@@ -167,12 +167,14 @@ export function heldMetrics(
   after: KernelAt,
 ): Held {
   const troubles: string[] = [];
+  const lasting = lastingLinks(before.links, after.links);
   let compared = 0;
   for (const { name, samples } of readExposition(text).values()) {
     for (const { labels, value } of samples) {
       const id = groupOf(name, labels);
       const expectation = MACHINE[name] ?? (id === undefined ? undefined : expectationOf(plain(name), labels, id));
-      if (expectation === undefined) continue;
+      const { interface: link } = labels;
+      if (expectation === undefined || (id === "/" && link !== undefined && !lasting.has(link))) continue;
       compared += 1;
       const trouble = wrong(value, expectation, before, after);
       if (trouble !== undefined) troubles.push(`${name}${JSON.stringify(labels)}: ${trouble}`);

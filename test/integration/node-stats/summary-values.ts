@@ -9,7 +9,7 @@ import type {
   SwapStats,
 } from "../../../src/domain/stats/summary-shape.ts";
 import { counter, type Expectation, exactly, gauge, wrong } from "./expectation.ts";
-import type { GroupAt, KernelAt, Room } from "./kernel.ts";
+import { type GroupAt, type KernelAt, lastingLinks, type Room } from "./kernel.ts";
 import type { Held } from "./metric-values.ts";
 
 const MIB = 1024 ** 2;
@@ -283,7 +283,9 @@ export class HeldSummary implements Held {
     this.#time(`${where}.network.time`, network.time);
     const own = network.name === "" ? [] : [{ ...network, path: `${where}.network` }];
     const all = network.interfaces.map((one) => ({ ...one, path: `${where}.network.interfaces[${one.name}]` }));
+    const lasting = lastingLinks(this.#before.links, this.#after.links);
     for (const { path, name, rxBytes, rxErrors, txBytes, txErrors } of [...own, ...all]) {
+      if (id === "/" && !lasting.has(name)) continue;
       const of = (place: number) => counter<KernelAt>((at) => at.group(id)?.network.get(name)?.[place] ?? Number.NaN);
       this.#hold(`${path}.rxBytes`, rxBytes, of(0));
       this.#hold(`${path}.rxErrors`, rxErrors, of(2));
