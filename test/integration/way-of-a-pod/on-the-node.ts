@@ -134,7 +134,9 @@ function namespaces(world: () => World): void {
 
   test("[7.28] namespaces are its own, the pod's or the node's, as it asks", async () => {
     const { node } = world();
-    const look = sh("cat /proc/1/comm; ls /sys/class/net | sort | tr '\\n' ' '; echo; ls /proc 2>/dev/null | grep -c '^[0-9]'");
+    const look = sh(
+      "cat /proc/1/comm; ls /sys/class/net | sort | tr '\\n' ' '; echo; ls /proc 2>/dev/null | grep -c '^[0-9]'",
+    );
     const lines = async (name: string, spec: Parameters<typeof makePod>[2]) =>
       (await logOf(node, await endOf(world(), name, { ...spec, containers: [look] }))).split("\n");
     const [own, links] = await lines("ns-own", {});
