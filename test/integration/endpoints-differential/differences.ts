@@ -14,8 +14,7 @@ export interface Difference {
   readonly fact: RegExp;
   /** Undefined: whatever the Go kubelet says, or that it says nothing. */
   readonly go?: RegExp;
-  readonly ours?: RegExp;
-  readonly isByChance?: true;
+  readonly ours: RegExp;
 }
 
 const ANY = /./;
@@ -43,12 +42,14 @@ export const DIFFERENCES: readonly Difference[] = [
     why: "a path that could be read in two ways is refused, where the Go kubelet cleans it and sends there",
     asked: /\/\/|\/\.|%2e|%2f|%00/,
     fact: /^(?:status|body|header (?:location|content-type))$/,
+    ours: ANY,
   },
   {
     row: "1.19",
     why: "the row asks for these checks on the port for health too, where this Go kubelet has ping alone",
     asked: /^health operator GET \/healthz(?:\?verbose|\/log$|\/syncloop$)/,
     fact: /^(?:status|body)$/,
+    ours: ANY,
   },
   {
     row: "20.6",
@@ -56,38 +57,42 @@ export const DIFFERENCES: readonly Difference[] = [
     asked: /^(?:api|readOnly) operator GET \/healthz(?:\?verbose|\/device-plugin$)/,
     fact: /^(?:status|body)$/,
     go: /^200$|^ok$|\[\+\]device-plugin ok\n/,
+    ours: ANY,
   },
   {
     row: "20.4",
     why: "the metadata is the newest that the API server sent; the Go kubelet keeps what it saw first until the pod itself changes",
     asked: /\/(?:pods|%70ods)\b/,
     fact: /\.metadata\.managedFields\[/,
+    ours: ANY,
   },
   {
     row: "8.5",
     why: "what a pod as a whole has is told with its phase, by the Go kubelet one look later, and on cgroup v1 as the kernel's largest number where nothing limits it",
     asked: /\/(?:pods|%70ods)\b/,
     fact: /\.status\.(?:resources|allocatedResources)\b/,
-    isByChance: true,
+    ours: ANY,
   },
   {
     row: "20.4",
     why: "a pod that crashes is somewhere on its way at any moment; how it is told there is compared elsewhere",
     asked: /\/(?:pods|%70ods|runningpods\/)$/,
     fact: /^\.items\[crashing\]\.(?:status|spec\.containers)\b/,
-    isByChance: true,
+    ours: ANY,
   },
   {
     row: "20.13",
     why: "metrics are told as text: who asks for Protocol Buffers takes that too",
     asked: /accept:application\/vnd\.google\.protobuf/,
     fact: /^header content-type$/,
+    ours: ANY,
   },
   {
     row: "20.13",
     why: "what was counted of the checks is not erased by who asks for it",
     asked: /DELETE \/metrics\/slis$/,
     fact: /^header content-type$/,
+    ours: ANY,
   },
   {
     row: "20.15",
@@ -95,6 +100,7 @@ export const DIFFERENCES: readonly Difference[] = [
     asked: /\/flagz\b/,
     fact: /^(?:\.flags\.|line )deckhand-/,
     go: NOTHING,
+    ours: ANY,
   },
   {
     row: "20.15",
@@ -108,6 +114,7 @@ export const DIFFERENCES: readonly Difference[] = [
     why: "profiles are V8's, with a list of them",
     asked: /\/debug\/pprof\/(?:cmdline|symbol|goroutine|none)?$/,
     fact: /^(?:status|body|header (?:allow|content-type|content-disposition|x-go-pprof))$/,
+    ours: ANY,
   },
   {
     row: "19.6",
@@ -122,30 +129,30 @@ export const DIFFERENCES: readonly Difference[] = [
     asked: /\/containerLogs\/NS\//,
     fact: /^header content-type$/,
     go: NOTHING,
+    ours: ANY,
   },
 ];
 
-export interface Comparison {
-  readonly compared: number;
-  readonly unexplained: readonly string[];
-}
-
-/** Notes in `fired` which differences were needed. */
-export function compare(asked: string, go: Facts, ours: Facts, fired: Map<Difference, number>): Comparison {
-  const names = [...new Set([...go.keys(), ...ours.keys()])];
-  const unexplained = names.flatMap((fact) => {
-    const [theirs, own] = [String(go.get(fact)), String(ours.get(fact))];
-    if (theirs === own) return [];
-    const meant = DIFFERENCES.find(
+/**
+ * Deckhand's facts with every intended difference replaced by what the Go kubelet says, so that the rest must be equal. Counts in
+ * `fired` how often each difference was needed.
+ */
+export function withoutIntended(asked: string, go: Facts, ours: Facts, fired: Map<Difference, number>): Facts {
+  const facts = new Map(ours);
+  for (const fact of new Set([...go.keys(), ...ours.keys()])) {
+    const [theirs, own] = [go.get(fact), ours.get(fact)];
+    if (theirs === own) continue;
+    const intended = DIFFERENCES.find(
       (each) =>
         each.asked.test(asked) &&
         each.fact.test(fact) &&
-        (each.go?.test(theirs) ?? true) &&
-        (each.ours?.test(own) ?? true),
+        (each.go?.test(String(theirs)) ?? true) &&
+        each.ours.test(String(own)),
     );
-    if (meant === undefined) return [`${asked}: ${fact}: ${theirs} there, ${own} here`];
-    fired.set(meant, (fired.get(meant) ?? 0) + 1);
-    return [];
-  });
-  return { compared: names.length, unexplained };
+    if (intended === undefined) continue;
+    fired.set(intended, (fired.get(intended) ?? 0) + 1);
+    if (theirs === undefined) facts.delete(fact);
+    else facts.set(fact, theirs);
+  }
+  return facts;
 }

@@ -1,6 +1,6 @@
-/** What an answer says, as values by names that are alike whichever node it is from. */
+/** What an answer says, as values by names that are the same on every node, in every cluster and on every machine. */
 import { parseYaml } from "../../../src/base/yaml-text.ts";
-import type { ClusterNode } from "../../cluster/cluster.ts";
+import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
 import type { Said } from "../../support/node-caller.ts";
 import { STATIC_POD } from "./pods.ts";
 
@@ -17,7 +17,7 @@ const PASSING_HEADERS: ReadonlySet<string> = new Set([
   "last-modified",
 ]);
 
-/** `type`: nothing of the body. */
+/** `type`: nothing of the body of an answer that succeeds. */
 export type Depth = "whole" | "type";
 
 export function factsOf({ status, headers, body }: Said, depth: Depth, neutral: (text: string) => string): Facts {
@@ -25,7 +25,7 @@ export function factsOf({ status, headers, body }: Said, depth: Depth, neutral: 
   for (const [name, value] of Object.entries(headers)) {
     if (!PASSING_HEADERS.has(name)) facts.set(`header ${name}`, neutral(String(value)));
   }
-  if (depth === "type") return facts;
+  if (depth === "type" && status === 200) return facts;
   const text = neutral(body);
   const parsed = parsedOf(text, headers["content-type"]);
   if (parsed === undefined) {
@@ -102,20 +102,26 @@ const UPTIME = /\b\d+ hr \d\d min \d\d sec\b/g;
 const STARTED = /\b[A-Z]\w\w [A-Z]\w\w [ \d]\d \d\d:\d\d:\d\d UTC \d{4}\b/g;
 const POD_ADDRESS = /\b198\.18\.\d+\.\d+\b/g;
 
-/** Turns what a node says into what any node would say: no ids, times or names that are its own. */
+/** The machine's busybox is part of the images. */
+const DIGEST = /\bsha256:[0-9a-f]{64}\b/g;
+
+/** Turns what a node says into what any node would say: no ids, times or names that are its own, nor those of its cluster. */
 export const neutralFor =
-  (node: ClusterNode, namespace: string) =>
+  ({ layout }: Pick<Cluster, "layout">, node: ClusterNode, namespace: string) =>
   (text: string): string =>
     text
       .replaceAll(`${STATIC_POD}-${node.name}`, STATIC_POD)
-      .replaceAll(node.folder, "<folder>")
-      .replaceAll(node.cgroupParent, "<group>")
+      .replaceAll(node.folder, "<directory>")
+      .replaceAll(layout.folder, "<cluster>")
+      .replaceAll(node.cgroupParent, "<cgroup>")
+      .replaceAll(layout.cgroupParent, "<cluster cgroup>")
       .replaceAll(node.address, "<node>")
       .replaceAll(namespace, "<namespace>")
       .replaceAll(new RegExp(`\\b${node.name}\\b`, "g"), "<name>")
       .replaceAll(/kube-api-access-\w+/g, "kube-api-access")
       .replaceAll(UID, "<uid>")
       .replaceAll(ID, "<id>")
+      .replaceAll(DIGEST, "sha256:<digest>")
       .replaceAll(TIME, "<time>")
       .replaceAll(UPTIME, "<uptime>")
       .replaceAll(STARTED, "<started>")
