@@ -1,11 +1,13 @@
 /** Everything that a node with Deckhand answers over HTTP, compared with the Go kubelet's answer for the same pods, field by field. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
+import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { figure } from "../figures.ts";
 import { Recording } from "../golden/recording.ts";
 import { deckhandTest, type Side } from "../golden/sides.ts";
 import { DIFFERENCES, type Difference, withoutIntended } from "./endpoints-differential/differences.ts";
 import type { Facts } from "./endpoints-differential/facts.ts";
+import { STATIC_POD } from "./endpoints-differential/pods.ts";
 import { nameOf, QUESTIONS, QUESTIONS_WITHOUT_DEBUGGING, type Question } from "./endpoints-differential/questions.ts";
 import { startWorld, type World } from "./endpoints-differential/world.ts";
 
@@ -50,6 +52,16 @@ void suite("the answers of two nodes", () => {
   for (const [title, questions] of Object.entries(QUESTIONS)) {
     test(title, () => checkAll(questions, nameOf));
   }
+
+  deckhandTest("[20.4] the metadata of a pod is the newest that the API server sent", async () => {
+    const isCompared = ({ metadata }: Pod) =>
+      metadata?.name !== "crashing" && !(metadata?.name ?? "").startsWith(STATIC_POD);
+    const managedOf = (pods: readonly Pod[]) =>
+      new Map(pods.filter(isCompared).map(({ metadata }) => [metadata?.name, metadata?.managedFields]));
+    const [known, shown] = [await world.podsOfApi("deckhand"), await world.node("deckhand").pods()];
+    assert.ok(managedOf(known).size > 5);
+    assert.deepEqual(managedOf(shown), managedOf(known));
+  });
 
   test("[20.17] every page where debugging is closed", async () => {
     await world.closeDebugging();

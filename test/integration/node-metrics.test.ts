@@ -112,15 +112,11 @@ async function settleAndCheck(questions: ReadonlyMap<string, (side: Side) => unk
 interface DescribedFamily {
   readonly kind: string;
   readonly labels: readonly string[];
-  readonly help: string;
 }
 
 const FAMILY = "family ";
-const described = (family: ReadFamily): DescribedFamily => ({
-  kind: family.kind,
-  labels: labelNames(family),
-  help: family.help,
-});
+/** Without the help: Deckhand's is in its own words. */
+const described = (family: ReadFamily): DescribedFamily => ({ kind: family.kind, labels: labelNames(family) });
 
 /** What the Go kubelet shows, by name. */
 const familiesOfGo = (): ReadonlyMap<string, DescribedFamily> =>

@@ -3,6 +3,7 @@ import { parseYaml } from "../../../src/base/yaml-text.ts";
 import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
 import type { Said } from "../../support/node-caller.ts";
 import { STATIC_POD } from "./pods.ts";
+import type { Question } from "./questions.ts";
 
 export type Facts = ReadonlyMap<string, string>;
 
@@ -20,7 +21,22 @@ const PASSING_HEADERS: ReadonlySet<string> = new Set([
 /** `type`: nothing of the body of an answer that succeeds. */
 export type Depth = "whole" | "type";
 
-export function factsOf({ status, headers, body }: Said, depth: Depth, neutral: (text: string) => string): Facts {
+/** The pod that crashes changes all the time; `ordinary-differential` and `restart-differential` compare its status. */
+const CRASHING =
+  /^\.items\[crashing\]\.status\.(?:containerStatuses|conditions\[(?:ContainersReady|Ready)\]|resources)\b/;
+/** It is in the list of running pods while its container runs. */
+const RUNNING_CRASHING = /^\.items\[crashing\]/;
+/** The Go kubelet keeps what it saw first until the pod itself changes; Deckhand's are compared with the API server's. */
+const MANAGED_FIELDS = /\.metadata\.managedFields\[/;
+
+const isPassing = (page: string, fact: string): boolean =>
+  MANAGED_FIELDS.test(fact) || (page.startsWith("/runningpods") ? RUNNING_CRASHING : CRASHING).test(fact);
+
+export function factsOf(
+  { status, headers, body }: Said,
+  { depth, path: page }: Pick<Question, "depth" | "path">,
+  neutral: (text: string) => string,
+): Facts {
   const facts = new Map<string, string>([["status", String(status)]]);
   for (const [name, value] of Object.entries(headers)) {
     if (!PASSING_HEADERS.has(name)) facts.set(`header ${name}`, neutral(String(value)));
@@ -34,7 +50,9 @@ export function factsOf({ status, headers, body }: Said, depth: Depth, neutral: 
   }
   facts.set("body ends", JSON.stringify(/\n*$/.exec(text)?.[0]));
   facts.set("body indents", String(/^\{\n( *)/.exec(text)?.[1]?.length ?? 0));
-  eachLeaf("", parsed, (path, value) => facts.set(path, steady(path, value)));
+  eachLeaf("", parsed, (path, value) => {
+    if (!isPassing(page, path)) facts.set(path, steady(path, value));
+  });
   return facts;
 }
 
@@ -95,7 +113,8 @@ const OWN = /\.(?:resourceVersion|uptimeSeconds)$/;
 
 const steady = (path: string, value: unknown): string => (OWN.test(path) ? "<number>" : JSON.stringify(value));
 
-const UID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9a-f]{32}\b/g;
+const UID =
+  /(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])|(?<!\w)[0-9a-f]{32}(?!\w)/g;
 const ID = /\b[0-9a-f]{64}\b(?<!sha256:[0-9a-f]{64})/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g;
 const UPTIME = /\b\d+ hr \d\d min \d\d sec\b/g;

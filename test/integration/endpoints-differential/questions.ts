@@ -34,7 +34,7 @@ const REFUSED: readonly Asker[] = ["nobody", "stranger", "badToken", "poor"];
 
 export const nameOf = ({ door, as, method, path, headers, body }: Question): string =>
   [
-    ...[door, as, method, path],
+    `${door} ${as} ${method} ${path}`,
     ...Object.entries(headers).map(([name, value]) => `${name}:${value}`),
     ...(body === "" ? [] : [`body:${body}`]),
   ].join(" ");

@@ -46,7 +46,7 @@ export class AskedNode implements Disposable {
   }
 
   async facts(question: Question): Promise<Facts> {
-    return factsOf(await this.#say(question), question.depth, this.#neutral);
+    return factsOf(await this.#say(question), question, this.#neutral);
   }
 
   async pods(page = "/pods"): Promise<readonly Pod[]> {
@@ -57,7 +57,14 @@ export class AskedNode implements Disposable {
   /** Every pod has reached the state in which it stays, and the pages about pods have stopped changing. */
   async settled(): Promise<void> {
     await waitUntil("every pod to be at rest", 90_000, async () => areAtRest(await this.pods()));
-    await waitUntil("the pods that run", 90_000, async () => areRunning(await this.pods("/runningpods/")));
+    let running: readonly Pod[] = [];
+    await waitUntil("the pods that run", 30_000, async () => {
+      running = await this.pods("/runningpods/");
+      return areRunning(running);
+    }).catch((error: unknown) => {
+      const names = running.map(({ metadata }) => metadata?.name).join(", ");
+      throw new Error(`these pods run: ${names}`, { cause: error });
+    });
     const read = () => Promise.all(["/pods", "/runningpods/"].map((path) => this.facts(ask(path))));
     await waitUntil("the pages about pods to stop changing", 60_000, async () => {
       const before = await read();
@@ -73,6 +80,8 @@ export class AskedNode implements Disposable {
 
 export interface World extends AsyncDisposable {
   node(side: Side): AskedNode;
+  /** The pods of that node that the API server knows. */
+  podsOfApi(side: Side): Promise<readonly Pod[]>;
   /** Starts the agents again without the handlers that the configuration calls debugging. */
   closeDebugging(): Promise<void>;
 }
@@ -109,6 +118,10 @@ export async function startWorld(): Promise<World> {
   const closed = { configuration: { ...options.configuration, enableDebuggingHandlers: false } };
   return {
     node: (side) => asked.get(side) ?? assert.fail(`${side} does not run`),
+    podsOfApi: async (side) => {
+      const text = await cluster.kubectl("-n", namespaceOf(side), "get", "pods", "--show-managed-fields", "-o", "json");
+      return (JSON.parse(text) as { readonly items: readonly Pod[] }).items;
+    },
     closeDebugging: async () => {
       await Promise.all(SIDES.map((side) => cluster.changeAgent(NODES[side], side, closed)));
       const isServing = (node: AskedNode) =>

@@ -15,6 +15,9 @@ export interface ProbeCase {
   readonly events: readonly string[];
 }
 
+/** On the node's own network. */
+export const HOST_PORT = 18_765;
+
 const READY = "was ready";
 const UNREADY = "was unready";
 export const RESTARTED = "was restarted";
@@ -115,8 +118,8 @@ export const CASES: readonly ProbeCase[] = [
     name: "http-host-network",
     rows: ["12.3"],
     spec: one(
-      agnhost("netexec", "--http-port=18765", "--udp-port=-1"),
-      { readinessProbe: http("/hostname", 18_765) },
+      agnhost("netexec", `--http-port=${HOST_PORT}`, "--udp-port=-1"),
+      { readinessProbe: http("/hostname", HOST_PORT) },
       { hostNetwork: true },
     ),
     ...ready,
