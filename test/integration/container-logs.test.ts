@@ -203,7 +203,7 @@ const REJECTED: readonly string[] = [
 ];
 
 void suite("container logs", () => {
-  test("[19.3][19.4][20.11] every query is answered as the Go kubelet answers it, byte by byte", async () => {
+  test("[19.3][19.4][20.11] every way of asking is answered as the Go kubelet answers it, byte by byte", async () => {
     for (const query of QUERIES) await check(query, (status) => status === 200);
     await recording.check(
       "talk/app?stream=All",
@@ -211,7 +211,7 @@ void suite("container logs", () => {
     );
   });
 
-  test("[19.4][19.5] what is rejected is rejected with the Go kubelet's status and message", async () => {
+  test("[19.4][19.5] what is refused is refused with the Go kubelet's status and words", async () => {
     for (const query of REJECTED) await check(query, (status) => status !== 200);
     // Each agent tries again and again, and says for a moment that it could not: the test waits for what it says in between.
     const text = '400 container "app" in pod "unpulled" is waiting to start: trying and failing to pull image';
@@ -221,7 +221,7 @@ void suite("container logs", () => {
     }
   });
 
-  test("[19.4] a log that is gone, and one that is none, give the Go kubelet's error after the answer has begun", async () => {
+  test("[19.4] a log that is gone, and one that is none, are told as the Go kubelet tells them, after the answer has begun", async () => {
     for (const side of SIDES) {
       await writeFile(join(await logDirectory(nodeOf(side), "done"), "0.log"), "root:x:0:0 is no log\n");
     }

@@ -187,7 +187,7 @@ async function limitOf(side: Side, name: string): Promise<number> {
   return value === "unlimited" ? 2 ** 64 : Number(value);
 }
 
-void suite("the metrics of a node", () => {
+void suite("the figures of a node", () => {
   test("every node carries a load", async () => {
     const file = join(directory, "load.json");
     const apply = async (items: readonly object[]) => {
@@ -269,7 +269,7 @@ void suite("the metrics of a node", () => {
     }
   });
 
-  test("[21.6][19.8] a family of the Go kubelet is here with its kind and labels, waits for a row, or is left out with a reason", async () => {
+  test("[21.6][19.8] a family of the Go kubelet's is here with its kind and labels, waits for a row, or is left out with a reason", async () => {
     if (comparisonMode === "record") {
       for (const [name, family] of lastOf("go")) await recording.check(FAMILY + name, () => described(family));
       return;
@@ -329,7 +329,7 @@ void suite("the metrics of a node", () => {
     }
   });
 
-  test("[20.13] formats and packing are negotiated as with the Go kubelet; who takes nothing but OpenMetrics gets that", async () => {
+  test("[20.13] formats and packing are agreed upon as with the Go kubelet; who takes nothing but OpenMetrics gets that", async () => {
     const prometheus =
       "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,application/openmetrics-text;version=0.0.1;q=0.5," +
       "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
@@ -356,7 +356,7 @@ void suite("the metrics of a node", () => {
     assert.ok(readExposition(open.body.toString(), "openMetrics").size > 70);
   });
 
-  test("[9.14] what clients do through the runtime is counted, and what their statistics take is not", async () => {
+  test("[9.14] what askers do through the runtime is counted, and what their statistics take is not", async () => {
     for (const node of cluster.nodes) {
       const { name } = node;
       await cluster.kubectl("exec", `fails-${name}`, "--", "true");

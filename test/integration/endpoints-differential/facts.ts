@@ -24,13 +24,17 @@ export type Depth = "whole" | "type";
 /** The pod that crashes changes all the time; `ordinary-differential` and `restart-differential` compare its status. */
 const CRASHING =
   /^\.items\[crashing\]\.status\.(?:containerStatuses|conditions\[(?:ContainersReady|Ready)\]|resources)\b/;
+/** Whether the Go kubelet looks at the cgroup of a pod once more before the pod ends is chance. */
+const ENDED_RESOURCES = /^\.items\[(?:ended|failed)\]\.status\.resources\b/;
 /** It is in the list of running pods while its container runs. */
 const RUNNING_CRASHING = /^\.items\[crashing\]/;
 /** The Go kubelet keeps what it saw first until the pod itself changes; Deckhand's are compared with the API server's. */
 const MANAGED_FIELDS = /\.metadata\.managedFields\[/;
 
 const isPassing = (page: string, fact: string): boolean =>
-  MANAGED_FIELDS.test(fact) || (page.startsWith("/runningpods") ? RUNNING_CRASHING : CRASHING).test(fact);
+  MANAGED_FIELDS.test(fact) ||
+  ENDED_RESOURCES.test(fact) ||
+  (page.startsWith("/runningpods") ? RUNNING_CRASHING : CRASHING).test(fact);
 
 export function factsOf(
   { status, headers, body }: Said,
@@ -114,7 +118,7 @@ const OWN = /\.(?:resourceVersion|uptimeSeconds)$/;
 const steady = (path: string, value: unknown): string => (OWN.test(path) ? "<number>" : JSON.stringify(value));
 
 const UID =
-  /(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])|(?<!\w)[0-9a-f]{32}(?!\w)/g;
+  /(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])|(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])/g;
 const ID = /\b[0-9a-f]{64}\b(?<!sha256:[0-9a-f]{64})/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g;
 const UPTIME = /\b\d+ hr \d\d min \d\d sec\b/g;
