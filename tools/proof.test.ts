@@ -84,6 +84,7 @@ describe("proof on a small repository", () => {
     tree.write(
       "tools/testing/proof-files.ts",
       `export const proofNames = () => ["big"];
+       export const proofEnvironment = () => ({});
        export const proofBatches = () => [{ files: ["test/proofs/big.proof.ts", "test/proofs/small.proof.ts"], concurrency: 1 }];`,
     );
     tree.git("add", "-A");

@@ -8,7 +8,7 @@ import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "no
 import { parseArgs } from "node:util";
 import { inRepository, isDirty, repositoryRoot } from "./repository.ts";
 import { fields, parseJson, text } from "./shape.ts";
-import { proofBatches, proofNames } from "./testing/proof-files.ts";
+import { proofBatches, proofEnvironment, proofNames } from "./testing/proof-files.ts";
 import { directRequirements, joinReports, parseReport, proofPage } from "./testing/proof-report.ts";
 import { runFiles } from "./testing/run-files.ts";
 import { countsLine, countTests, succeeded } from "./testing/run-record.ts";
@@ -38,7 +38,7 @@ async function main(): Promise<number> {
     suite: `proof:${name}`,
     batches: batches.map((batch) => ({ ...batch, files: batch.files.filter(isWanted) })),
     fileLimitMs: LIMIT_MS,
-    env: { DECKHAND_SIZE: "whole", DECKHAND_SEED: String(seed) },
+    env: { DECKHAND_SIZE: "whole", DECKHAND_SEED: String(seed), ...proofEnvironment(name) },
     verbose: true,
     print: (line) => process.stdout.write(line),
   });

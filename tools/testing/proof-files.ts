@@ -10,19 +10,24 @@ const SUFFIX = ".proof.ts";
 const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
   lifecycle: [
     "test/proofs/lifecycle.proof.ts",
-    ...[
-      "ordinary-differential",
-      "restart-differential",
-      "roles-differential",
-      "admission-differential",
-      "probes",
-      "probe-network",
-      "resize",
-      "stuck-ends",
-      "reboot",
-      "explain",
-    ].map((name) => `test/integration/${name}.test.ts`),
+    ...["probe-network", "stuck-ends", "reboot", "explain"].map((name) => `test/integration/${name}.test.ts`),
   ],
+  // The comparing suites with both agents at once; in the gate they compare with recordings.
+  differential: [
+    "admission-differential",
+    "cgroup-differential",
+    "container-logs",
+    "endpoints-differential",
+    "node-differential",
+    "node-metrics",
+    "node-stats",
+    "options-differential",
+    "ordinary-differential",
+    "probes",
+    "resize",
+    "restart-differential",
+    "roles-differential",
+  ].map((name) => `test/integration/${name}.test.ts`),
   // All that is shown in guests, and what the executable costs outside of one.
   installed: [
     ...globSync(["test/guest/*.test.ts", "test/installed/*.test.ts"], { cwd: repositoryRoot }).toSorted(),
@@ -38,7 +43,6 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
     "container-logs",
     "container-logs-rotation",
     "node-identity",
-    "endpoints-differential",
     "kubeadm-files",
   ].map((name) => `test/integration/${name}.test.ts`),
 };
@@ -55,8 +59,14 @@ export const proofNames = (): readonly string[] => {
 
 const proofFiles = (name: string): readonly string[] => OF_TESTS[name] ?? [`test/proofs/${name}${SUFFIX}`];
 
+/** Proofs whose suites compare with a running Go kubelet instead of its recorded answers. */
+const LIVE: ReadonlySet<string> = new Set(["differential", "installed"]);
+
+export const proofEnvironment = (name: string): Readonly<Record<string, string>> =>
+  LIVE.has(name) ? { DECKHAND_COMPARISON: "live" } : {};
+
 /** Those of the integration suite that only compare, and measure nothing, run side by side. */
-const COMPARING: ReadonlySet<string> = new Set(["lifecycle"]);
+const COMPARING: ReadonlySet<string> = new Set(["lifecycle", "differential"]);
 
 /** Those whose files wait more than they work. */
 const AT_ONCE: Readonly<Record<string, number>> = { mutants: 3 };
