@@ -1,6 +1,6 @@
 /**
- * Pods that are given other resources while they run: the same under the Go kubelet and under Deckhand, in one cluster and at once. What is
- * published, told and asked of the runtime is the same, and a node that changes its agent in the middle of it goes on where it was.
+ * Pods whose resources change while they run: what Deckhand publishes, reports and asks of the runtime is what the Go kubelet does, and a node that
+ * changes its agent in the middle of it goes on where it was.
  */
 import assert from "node:assert/strict";
 import { readFile, writeFile } from "node:fs/promises";
@@ -9,7 +9,9 @@ import type { Pod, PodCondition } from "../../src/api/gen/core-v1.ts";
 import { decodeCheckpoint } from "../../src/domain/resize/checkpoint.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
-import { NODES, nameOn, SIDES, type Side } from "../golden/sides.ts";
+import { figure } from "../figures.ts";
+import { Recording } from "../golden/recording.ts";
+import { comparisonMode, deckhandTest, NODES, nameOn, SIDES, type Side } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
 import { type ClusterPods, conditionOf, podOn, SLEEPER } from "../support/cluster-pods.ts";
 import { answered, runsOf } from "../support/cri-log.ts";
@@ -17,10 +19,14 @@ import { onMachine } from "../support/node-files.ts";
 import { neutralEvents, neutralStatus, sorted } from "../support/normal-form.ts";
 import { Observed } from "../support/observed.ts";
 import { neutralMessage } from "../support/runtime-messages.ts";
+import { settled } from "../support/settled.ts";
 import { figuresOf, scrape } from "./node-metrics/scrape.ts";
 import { CASES, type Ending } from "./resize/cases.ts";
 
-const BATCH = 8;
+const recording = Recording.open("resize");
+
+/** Pods at once on a node; with both agents on the machine, fewer. */
+const AT_ONCE = comparisonMode === "recorded" ? 12 : 8;
 const WAIT_MS = 120_000;
 
 let both: BothAgents;
@@ -104,7 +110,7 @@ async function follow(name: string, side: Side): Promise<Pod> {
   return latest();
 }
 
-/** What the runtime was told of the containers and of the sandbox of a pod, in order. */
+/** What the runtime was asked to change of a pod's containers and sandbox, in order. */
 function updatesOf(pod: Pod, side: Side): readonly unknown[] {
   const runs = runsOf(both.proxy(side).calls, pod.metadata?.uid ?? "");
   const names = new Map(runs.map(({ id, container }) => [id, container]));
@@ -116,68 +122,87 @@ function updatesOf(pod: Pod, side: Side): readonly unknown[] {
 /** What Deckhand adds to the Go kubelet's words. */
 const WAITS_FOR = /(?<=capacity: \d+); [^"]*/;
 
-/** Without what depends on the moment: what others hold, and what is in use, which the Go kubelet reads from figures of some seconds ago. */
-const told = (value: unknown): unknown =>
+/** Without what depends on the machine and the moment: its capacity, what others hold, and usage, which the Go kubelet reads some seconds late. */
+const neutral = (value: unknown): unknown =>
   JSON.parse(
     JSON.stringify(value)
       .replaceAll(new RegExp(WAITS_FOR, "g"), "")
       .replaceAll(/used: \d+/g, "used: <used>")
+      .replaceAll(/capacity: \d+/g, "capacity: <capacity>")
       .replaceAll(/cannot decrease memory limits: (?:[^"\\]|\\+")*(?=")/g, "cannot decrease memory limits"),
   );
 
 /**
- * Without what the Go kubelet tells of a pod as a whole by what it told before: it keeps the memory that was requested first, and tells what the kernel
- * has for "no limit".
+ * Without what the Go kubelet derives from its earlier statuses of a pod as a whole: it keeps the memory that was requested first, and publishes what
+ * the kernel has for "no limit".
  */
 function statusOf(pod: Pod): unknown {
   const { resources } = pod.status ?? {};
   const { memory: _, ...requests } = resources?.requests ?? {};
   const { memory, ...limits } = resources?.limits ?? {};
   const isLimited = memory !== undefined && !memory.startsWith("9007199254740988");
-  return told({ ...neutralStatus(pod), resources: { requests, limits: { ...limits, ...(isLimited && { memory }) } } });
+  return neutral({
+    ...neutralStatus(pod),
+    resources: { requests, limits: { ...limits, ...(isLimited && { memory }) } },
+  });
 }
 
+const STARTED = "Pod resize started: ";
 const COMPLETED = "Pod resize completed: ";
 
 async function eventsOf(name: string, side: Side, pod: Pod): Promise<readonly string[]> {
   const events = neutralEvents(await pods.eventsOf(nameOn(side, name)), pod);
-  return [...new Set([...events.keys()].map((text) => told(text) as string))].toSorted();
+  return [...new Set([...events.keys()].map((text) => neutral(text) as string))].toSorted();
 }
 
-describe("resizes under both agents", () => {
+/** The Go kubelet may call a resize completed before it has begun, with what the pod had: a race that its own source names. */
+const withoutCompleted = (events: readonly string[]) => events.filter((text) => !text.includes(COMPLETED));
+
+const restartsOfAll = (pod: Pod) => (pod.status?.containerStatuses ?? []).map((one) => [one.name, one.restartCount]);
+
+describe("resizes", () => {
   const observed = new Observed<Pod>();
   const of = (name: string, side: Side) => observed.of(name, side);
 
-  before(() => observed.observe(Object.keys(CASES), BATCH, follow));
+  before(() => observed.observe(Object.keys(CASES), AT_ONCE, follow));
 
-  for (const [name, { rows, restarts = [], isLoose, ending }] of Object.entries(CASES)) {
-    test(`${rows.map((row) => `[${row}]`).join(" ")} ${name}: the same is published, told and asked of the runtime`, async () => {
-      const [go, ours] = [of(name, "go"), of(name, "deckhand")];
-      if (isLoose !== true) assert.deepEqual(statusOf(ours), statusOf(go));
-      const [theirEvents, ourEvents] = await Promise.all(SIDES.map((side) => eventsOf(name, side, of(name, side))));
-      // The Go kubelet may call a resize completed before it has begun, with what the pod had: a race that its own source names.
-      const withoutEnd = (events: readonly string[] = []) => events.filter((text) => !text.includes(COMPLETED));
-      assert.deepEqual(withoutEnd(ourEvents), withoutEnd(theirEvents));
-      const after = (words: string) => (ourEvents ?? []).flatMap((text) => text.split(words)[1] ?? []);
-      if (ending === "done") assert.deepEqual(after(COMPLETED), after("Pod resize started: "));
-      const counts = (pod: Pod) => (pod.status?.containerStatuses ?? []).map((one) => [one.name, one.restartCount]);
-      if (isLoose !== true) {
-        const wanted = (ours.spec?.containers ?? []).map((one) => [one.name, restarts.includes(one.name) ? 1 : 0]);
-        assert.deepEqual(counts(ours), wanted);
-      }
-      if (ending === "done") assert.deepEqual(updatesOf(ours, "deckhand"), updatesOf(go, "go"));
-      assert.deepEqual(
-        [pending(ours)?.reason, inProgress(ours)?.reason],
-        [pending(go)?.reason, inProgress(go)?.reason],
+  for (const [name, { rows, restarts = [], goesOn, ending }] of Object.entries(CASES)) {
+    test(`${rows.map((row) => `[${row}]`).join(" ")} ${name}: status, events and runtime requests are the Go kubelet's`, async () => {
+      if (goesOn !== true) await recording.check(`${name} status`, (side) => statusOf(of(name, side)));
+      const events = `${name} events`;
+      await recording.check(events, (side) =>
+        settled(recording, events, async () => withoutCompleted(await eventsOf(name, side, of(name, side)))),
       );
+      for (const side of SIDES) {
+        const wanted = (of(name, side).spec?.containers ?? []).map((one) => [
+          one.name,
+          restarts.includes(one.name) ? 1 : 0,
+        ]);
+        if (goesOn !== true) assert.deepEqual(restartsOfAll(of(name, side)), wanted);
+      }
+      if (ending === "done") {
+        await recording.check(`${name} UpdateContainerResources`, (side) => updatesOf(of(name, side), side));
+        if (comparisonMode !== "record") await completesWhatItStarted(name);
+      }
+      await recording.check(`${name} reasons`, (side) => ({
+        pending: pending(of(name, side))?.reason,
+        inProgress: inProgress(of(name, side))?.reason,
+      }));
     });
   }
 
-  test("[8.2] [11.4] a resize that waits says for whom, after the words of the Go kubelet", () => {
-    const { message = "" } = pending(of("too-much-now", "deckhand")) ?? {};
-    assert.match(message, WAITS_FOR);
-    const { message: theirs = "?" } = pending(of("too-much-now", "go")) ?? {};
-    assert.ok(message.startsWith(theirs.replace(/used.*$/, "")), message);
+  async function completesWhatItStarted(name: string): Promise<void> {
+    const events = await eventsOf(name, "deckhand", of(name, "deckhand"));
+    const after = (words: string) => events.flatMap((text) => text.split(words)[1] ?? []);
+    assert.deepEqual(after(COMPLETED), after(STARTED));
+  }
+
+  test("[8.2] [11.4] a resize that waits says for whom, after the words of the Go kubelet", async () => {
+    await recording.check("too-much-now message", (side) => {
+      const { message = "" } = pending(of("too-much-now", side)) ?? {};
+      if (side === "deckhand") assert.match(message, WAITS_FOR);
+      return neutral(message);
+    });
   });
 
   test("[8.3] [8.6] what waits is granted when a pod goes, and counted under the same names", async () => {
@@ -207,28 +232,28 @@ describe("resizes under both agents", () => {
       "kubelet_pod_in_progress_resizes",
       "kubelet_pod_pending_resizes",
     ];
-    const [go, ours] = await Promise.all(SIDES.map((side) => scrape(cluster, both.node(side), "/metrics")));
-    for (const name of families) {
-      assert.deepEqual(figuresOf(ours?.get(name)), figuresOf(go?.get(name)), name);
+    const scraped = (side: Side) => scrape(cluster, both.node(side), "/metrics");
+    for (const family of families) {
+      await recording.check(family, (side) =>
+        settled(recording, family, async () => figuresOf((await scraped(side)).get(family))),
+      );
     }
-    const accepted = ours?.get("kubelet_pod_deferred_accepted_resizes_total");
-    assert.deepEqual(figuresOf(accepted), new Map([["retry_trigger=pod_terminated", 1]]));
-    assert.equal(ours?.get("kubelet_pod_resize_duration_milliseconds")?.kind, "histogram");
+    for (const side of SIDES) {
+      const found = await scraped(side);
+      const accepted = found.get("kubelet_pod_deferred_accepted_resizes_total");
+      assert.deepEqual(figuresOf(accepted), new Map([["retry_trigger=pod_terminated", 1]]), side);
+      assert.equal(found.get("kubelet_pod_resize_duration_milliseconds")?.kind, "histogram", side);
+    }
   });
 
   test("[27.1.27] [27.2.4] the Go kubelet's checkpoints are there, with its checksum and its content", async () => {
+    const done = Object.keys(CASES).filter((name) => CASES[name]?.ending === "done");
     for (const file of ["allocated_pods_state", "actuated_pods_state"]) {
-      const [go, ours] = await Promise.all(
-        SIDES.map(async (side) => {
-          const found = decodeCheckpoint(
-            await readFile(onMachine(both.node(side), `/var/lib/kubelet/${file}`), "utf8"),
-          );
-          assert.ok(found.kind === "read", side);
-          const done = Object.keys(CASES).filter((name) => CASES[name]?.ending === "done");
-          return done.map((name) => [name, found.pods.get(of(name, side).metadata?.uid ?? "")]);
-        }),
-      );
-      assert.deepEqual(ours, go, file);
+      await recording.check(file, async (side) => {
+        const found = decodeCheckpoint(await readFile(onMachine(both.node(side), `/var/lib/kubelet/${file}`), "utf8"));
+        assert.ok(found.kind === "read", side);
+        return new Map(done.map((name) => [name, found.pods.get(of(name, side).metadata?.uid ?? "")]));
+      });
     }
   });
 });
@@ -247,28 +272,33 @@ describe("a node changes its agent while pods are resized", () => {
   const cpu = (limit: string) => ({ spec: { containers: [{ name: "main", resources: { limits: { cpu: limit } } }] } });
   const restartsOf = (name: string) => pods.latest(name)?.status?.containerStatuses?.[0]?.restartCount;
 
-  test("[8.1] [5.13] [27.1.27] from ours to the Go kubelet and back: nothing restarts, and each goes on with what the other granted", async () => {
-    const node = NODES.deckhand;
-    for (const name of NAMES) {
-      await pods.create(podOn(node, name, RESTARTING));
-      await pods.first(name, "is up", isUp, WAIT_MS);
-    }
-    await resizeTo("granted-by-ours", cpu("120m"), "done");
-    await pause(2_000);
-    await cluster.changeAgent(node, "go");
-    await resizeTo("granted-by-go", cpu("130m"), "done");
-    await resizeTo("granted-by-ours", cpu("140m"), "done");
-    await cluster.changeAgent(node, "deckhand");
-    await resizeTo("granted-by-go", cpu("150m"), "done");
-    await pause(5_000);
-    assert.deepEqual(NAMES.map(restartsOf), [0, 0]);
-    for (const name of NAMES) {
-      const told = (await pods.eventsOf(name)).filter(({ reason }) => reason === "ResizeError" || reason === "Killing");
-      assert.deepEqual(told, [], name);
-    }
-  });
+  deckhandTest(
+    "[8.1] [5.13] [27.1.27] from ours to the Go kubelet and back: nothing restarts, and each goes on with what the other granted",
+    async () => {
+      const node = NODES.deckhand;
+      for (const name of NAMES) {
+        await pods.create(podOn(node, name, RESTARTING));
+        await pods.first(name, "is up", isUp, WAIT_MS);
+      }
+      await resizeTo("granted-by-ours", cpu("120m"), "done");
+      await pause(2_000);
+      await cluster.changeAgent(node, "go");
+      await resizeTo("granted-by-go", cpu("130m"), "done");
+      await resizeTo("granted-by-ours", cpu("140m"), "done");
+      await cluster.changeAgent(node, "deckhand");
+      await resizeTo("granted-by-go", cpu("150m"), "done");
+      await pause(5_000);
+      assert.deepEqual(NAMES.map(restartsOf), [0, 0]);
+      for (const name of NAMES) {
+        const unwanted = (await pods.eventsOf(name)).filter(
+          ({ reason }) => reason === "ResizeError" || reason === "Killing",
+        );
+        assert.deepEqual(unwanted, [], name);
+      }
+    },
+  );
 
-  test("[27.1.27] a corrupt checkpoint is set aside, and never keeps the agent from its pods", async () => {
+  deckhandTest("[27.1.27] a corrupt checkpoint is set aside, and never keeps the agent from its pods", async () => {
     const node = both.node("deckhand");
     const file = onMachine(node, "/var/lib/kubelet/allocated_pods_state");
     await cluster.component(`kubelet@${node.name}`).kill();
@@ -281,5 +311,10 @@ describe("a node changes its agent while pods are resized", () => {
       return decodeCheckpoint(text).kind === "read";
     });
     assert.deepEqual(NAMES.map(restartsOf), [0, 0]);
+  });
+
+  deckhandTest("every answer was compared with the recording", () => {
+    figure("values compared", recording.compared, "values");
+    assert.ok(recording.compared > 0);
   });
 });

@@ -1,20 +1,23 @@
 /**
- * The same pods under the Go kubelet and under Deckhand, in one cluster and at once: every restart policy with every way to end. What
- * is published, what is told as events, when it is run again, and what the runtime is told must be the same.
+ * Every restart policy with every way to end: what Deckhand publishes, reports as events, when it restarts a container, and what it asks of the
+ * runtime is what the Go kubelet does.
  */
 import assert from "node:assert/strict";
-import { loadavg } from "node:os";
 import { after, before, suite, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
-import { NODES, SIDES, type Side } from "../golden/sides.ts";
+import { Recording } from "../golden/recording.ts";
+import { comparisonMode, deckhandTest, NODES, SIDES, type Side } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
 import { type ClusterPods, hasEndedWhole, podOn } from "../support/cluster-pods.ts";
 import { runsOf } from "../support/cri-log.ts";
 import { neutralEvents, neutralStatus } from "../support/normal-form.ts";
+import { settled } from "../support/settled.ts";
 import { CASES, FINISHED, isRestarted, RESTARTED, type RestartCase } from "./restart-differential/cases.ts";
 import { runtimeRequests } from "./restart-differential/runtime-requests.ts";
+
+const recording = Recording.open("restart-differential");
 
 const nameOf = ({ policy, end }: RestartCase, side: Side) => `${policy.toLowerCase()}-${end}-${NODES[side]}`;
 const titleOf = ({ policy, end }: RestartCase) => `${policy} ${end}`;
@@ -22,6 +25,8 @@ const titleOf = ({ policy, end }: RestartCase) => `${policy} ${end}`;
 /** Of the runs 0, 1 and 2: how long after its end the next one may begin. */
 const BACKOFFS_MS = [0, 10_000, 20_000] as const;
 const LATER_THAN_GO_MS_MAX = 1_000;
+/** Recorded delays are rounded up to this, so that runs of the recording agree more often. */
+const RECORDED_STEP_MS = 100;
 
 const waitsAfter = (restarts: number) => (pod: Pod) => {
   const status = pod.status?.containerStatuses?.[0];
@@ -29,8 +34,7 @@ const waitsAfter = (restarts: number) => (pod: Pod) => {
 };
 
 const APART_MS = 400;
-/** Two agents, two runtimes and a control plane on their own stay below this. */
-const BUSY_LOAD_MIN = 8;
+const WAIT_MS = 120_000;
 
 let world: BothAgents;
 let pods: ClusterPods;
@@ -49,93 +53,100 @@ before(async () => {
 
 after(() => world.end());
 
-async function both(one: RestartCase, what: string, is: (pod: Pod) => boolean) {
-  const [go, ours] = await Promise.all(SIDES.map((side) => pods.first(nameOf(one, side), what, is, 120_000)));
-  assert.ok(go !== undefined && ours !== undefined);
-  return { go, ours };
-}
-
-void suite("pods that end, under both agents", () => {
-  test("[7.10][11.1] a pod that is not run again ends in the same phase, with the same last words", async () => {
+void suite("pods that end", () => {
+  test("[7.10][11.1] a pod that is not restarted ends in the same phase, with the same status", async () => {
     for (const one of FINISHED) {
-      const { go, ours } = await both(one, "ended", hasEndedWhole);
-      assert.equal(ours.status?.phase, one.end === "exit0" ? "Succeeded" : "Failed", titleOf(one));
-      assert.deepEqual(neutralStatus(ours), neutralStatus(go), titleOf(one));
-      for (const side of SIDES) {
-        const { metadata } = side === "go" ? go : ours;
-        assert.equal(runsOf(world.proxy(side).calls, metadata?.uid ?? "").length, 1, `${titleOf(one)} on ${side}`);
-      }
+      await recording.check(`${titleOf(one)} status`, async (side) => {
+        const pod = await pods.first(nameOf(one, side), "ended", hasEndedWhole, WAIT_MS);
+        assert.equal(pod.status?.phase, one.end === "exit0" ? "Succeeded" : "Failed", titleOf(one));
+        const runs = runsOf(world.proxy(side).calls, pod.metadata?.uid ?? "");
+        assert.equal(runs.length, 1, `${titleOf(one)} on ${side}`);
+        return neutralStatus(pod);
+      });
     }
   });
 
-  test("[7.13][7.18] a pod that is run again waits and says so alike, after each of its ends", async () => {
+  test("[7.13][7.18] a pod that is restarted waits with the same status, after each of its ends", async () => {
+    const codes = { exit0: 0, exit1: 1, signal: 137, oom: 137 } as const;
     for (const restarts of [1, 2]) {
       for (const one of RESTARTED) {
-        const { go, ours } = await both(one, `waited after restart ${restarts}`, waitsAfter(restarts));
         const where = `${titleOf(one)} after restart ${restarts}`;
-        const last = ours.status?.containerStatuses?.[0]?.lastState?.terminated;
-        const codes = { exit0: 0, exit1: 1, signal: 137, oom: 137 } as const;
-        assert.equal(last?.exitCode, codes[one.end], where);
-        assert.deepEqual(neutralStatus(ours), neutralStatus(go), where);
+        await recording.check(`${where}: status`, async (side) => {
+          const pod = await pods.first(nameOf(one, side), `waited ${where}`, waitsAfter(restarts), WAIT_MS);
+          const last = pod.status?.containerStatuses?.[0]?.lastState?.terminated;
+          assert.equal(last?.exitCode, codes[one.end], where);
+          return neutralStatus(pod);
+        });
       }
     }
   });
 
-  test("[7.13] the runs begin when the back-off is over, never before and not after the Go kubelet's", async (t) => {
-    let latestMs = 0;
-    const seen: readonly { own: number; theirs: number; where: string }[][] = BACKOFFS_MS.map(() => []);
+  test("[7.13] the runs begin when the back-off ends, never before and not after the Go kubelet's", async (t) => {
     const runs = (one: RestartCase, side: Side) => runsOf(world.proxy(side).calls, uidOf(one, side)).length;
     const done = async () => SIDES.every((side) => RESTARTED.every((one) => runs(one, side) > BACKOFFS_MS.length));
-    await waitUntil("the third restart of all", 120_000, done, 200);
-    for (const one of RESTARTED) {
-      const delays = SIDES.map((side) => delaysOf(one, side));
-      const [go = [], ours = []] = delays;
-      assert.equal(ours.length, BACKOFFS_MS.length, titleOf(one));
-      for (const [index, floorMs] of BACKOFFS_MS.entries()) {
-        const [own, theirs] = [ours[index] ?? assert.fail(), go[index] ?? assert.fail()];
-        const where = `${titleOf(one)}, restart ${index + 1}: ${own} ms after the end, the Go kubelet's ${theirs} ms`;
-        assert.ok(own >= floorMs, where);
-        latestMs = Math.max(latestMs, own - floorMs);
-        seen[index]?.push({ own, theirs, where });
+    await waitUntil("the third restart of all", WAIT_MS, done, 200);
+    const late = new Map(SIDES.map((side) => [side, lateness(side)]));
+    for (const [side, rounds] of late) {
+      for (const [index, round] of rounds.entries())
+        t.diagnostic(`${side}, restart ${index + 1}: ${round.map(Math.round).join(" ")} ms after the back-off`);
+    }
+    for (const index of BACKOFFS_MS.keys()) {
+      const theirs = late.get("go")?.[index];
+      const question = (of: string) => `restart ${index + 1}: ${of} start after the back-off, ms`;
+      if (comparisonMode === "record") {
+        for (const [of, ms] of Object.entries(summary(theirs ?? assert.fail("the Go kubelet runs")))) {
+          await recording.check(question(of), () => Math.ceil(ms / RECORDED_STEP_MS) * RECORDED_STEP_MS);
+        }
+        continue;
       }
-      t.diagnostic(
-        `${titleOf(one)}: ours ${ours.map(Math.round).join(" ")} ms, Go's ${go.map(Math.round).join(" ")} ms`,
-      );
+      const own = summary(late.get("deckhand")?.[index] ?? assert.fail("Deckhand runs"));
+      const recorded = (of: string) => Math.max(...recording.answers(question(of)).map(Number));
+      const limits =
+        theirs === undefined ? { median: recorded("median"), latest: recorded("latest") } : summary(theirs);
+      const where = `restart ${index + 1}: most ${own.median} ms after the back-off, the Go kubelet's ${limits.median} ms`;
+      assert.ok(own.median <= limits.latest + LATER_THAN_GO_MS_MAX, where);
+      assert.ok(own.median <= limits.median + LATER_THAN_GO_MS_MAX, where);
     }
-    const load = loadavg()[0] ?? 0;
-    const isBusy = load > BUSY_LOAD_MIN;
-    t.diagnostic(`load of the machine: ${load.toFixed(1)}`);
-    for (const round of seen) {
-      // One pod's moment says nothing on a machine that others keep busy; the middle of all does.
-      const latest = Math.max(...round.map(({ theirs }) => theirs));
-      for (const { own, where } of round) assert.ok(isBusy || own <= latest + LATER_THAN_GO_MS_MAX, where);
-      const [own, theirs] = [median(round.map((one) => one.own)), median(round.map((one) => one.theirs))];
-      assert.ok(own <= theirs + LATER_THAN_GO_MS_MAX, `most after ${own} ms, the Go kubelet's after ${theirs} ms`);
-    }
+    const latestMs = Math.max(...([...late.values()].at(-1)?.flat() ?? []));
     figure("longest from the end of a back-off to the start", Math.round(latestMs), "ms");
   });
 
-  test("[23.1][7.13] the same events are told, in the same words", async () => {
+  test("[23.1][7.13] the events are the same, in the same words", async () => {
     for (const one of CASES) {
-      const [go, ours] = await Promise.all(
-        SIDES.map(async (side) => {
-          const name = nameOf(one, side);
-          return neutralEvents(await pods.eventsOf(name), pods.latest(name) ?? assert.fail(name));
-        }),
-      );
-      assert.ok(go !== undefined && ours !== undefined);
-      assert.deepEqual([...ours.keys()].toSorted(), [...go.keys()].toSorted(), titleOf(one));
-      // How far the others are by now depends on the moment.
-      if (!isRestarted(one)) assert.deepEqual(ours, go, titleOf(one));
+      const question = `${titleOf(one)} events`;
+      await recording.check(question, (side) => settled(recording, question, () => eventsOf(one, side)));
     }
   });
 });
 
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? assert.fail("something was measured");
+/** Their kinds, and how often each was reported where the pod has ended. */
+async function eventsOf(one: RestartCase, side: Side): Promise<unknown> {
+  const name = nameOf(one, side);
+  const events = neutralEvents(await pods.eventsOf(name), pods.latest(name) ?? assert.fail(name));
+  return isRestarted(one) ? new Set(events.keys()) : events;
+}
+
+/** One pod's moment says nothing on a machine that others keep busy; the middle of all does. */
+const summary = (delays: readonly number[]) => ({
+  median: delays.toSorted((a, b) => a - b)[Math.floor(delays.length / 2)] ?? assert.fail("something was measured"),
+  latest: Math.max(...delays),
+});
 
 const uidOf = (one: RestartCase, side: Side): string =>
   pods.latest(nameOf(one, side))?.metadata?.uid ?? assert.fail(titleOf(one));
+
+/** For each back-off: how long after its end the next run of each pod began. None begins before. */
+function lateness(side: Side): readonly (readonly number[])[] {
+  const delays = new Map(RESTARTED.map((one) => [titleOf(one), delaysOf(one, side)]));
+  return BACKOFFS_MS.map((floorMs, index) =>
+    [...delays].map(([title, own]) => {
+      const delay = own[index] ?? assert.fail(title);
+      const where = `${title}, restart ${index + 1} of ${side}: ${delay} ms after the end`;
+      assert.ok(side === "go" || delay >= floorMs, where);
+      return delay - floorMs;
+    }),
+  );
+}
 
 /** From the end of each of the first runs to the start of the next. */
 function delaysOf(one: RestartCase, side: Side): readonly number[] {
@@ -152,8 +163,13 @@ function delaysOf(one: RestartCase, side: Side): readonly number[] {
   });
 }
 
-runtimeRequests(() => ({
-  pods,
-  go: { node: NODES.go, proxy: world.proxy("go") },
-  deckhand: { node: NODES.deckhand, proxy: world.proxy("deckhand") },
-}));
+runtimeRequests({
+  recording,
+  pods: () => pods,
+  proxy: (side) => world.proxy(side),
+});
+
+deckhandTest("every answer was compared with the recording", () => {
+  figure("values compared", recording.compared, "values");
+  assert.ok(recording.compared > 0);
+});

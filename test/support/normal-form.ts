@@ -1,5 +1,6 @@
-/** What two agents said of the same pod on two nodes, without what cannot be the same: ids, times, addresses, names. */
+/** What an agent publishes of a pod, without what differs between nodes, clusters and machines: ids, times, addresses, names. */
 import type { Event, Pod } from "../../src/api/gen/core-v1.ts";
+import { withImageNames } from "./image-digests.ts";
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 /** What Deckhand adds to the Go kubelet's words of a restart that waits. */
@@ -10,39 +11,40 @@ const ADDRESS = /\b198\.1[89]\.\d+\.\d+\b/g;
 export function neutralText(text: string, pod: Pod): string {
   const { name = "", uid = "" } = pod.metadata ?? {};
   const neutral = name.replace(/-[^-]+$/, "");
-  return text
+  const named = text
     .replaceAll(name, neutral)
     .replaceAll(uid, "<uid>")
     .replace(TIME, "<time>")
     .replace(NEXT_RESTART, "")
     .replace(CONTAINER_ID, "<id>")
     .replace(ADDRESS, "<address>");
+  return withImageNames(named);
 }
 
-/** Of an end that takes longer than its grace we alone tell (`stuck-ends` is about it); on a busy machine any may. */
+/** Only Deckhand reports a termination that takes longer than its grace period (`stuck-ends` tests it); on a busy machine any may. */
 const BLOCKED = "TerminationBlocked";
 
 export const toldByBoth = (events: readonly Event[]): readonly Event[] =>
   events.filter(({ reason }) => reason !== BLOCKED);
 
 /**
- * The status with its lists in the order they have, without what the pod as a whole has: the Go kubelet tells that one look later, so it is compared
- * where pods have come to rest.
+ * The status with its lists in the order they have, without the resources of the pod as a whole: the Go kubelet publishes those one sync later, so
+ * they are compared where pods have come to rest.
  */
 export function neutralStatus(pod: Pod): object {
   const { resources: _, conditions, ...status } = pod.status ?? {};
-  const told = conditions?.filter(({ type }) => type !== BLOCKED);
-  return JSON.parse(neutralText(JSON.stringify(sorted({ ...status, conditions: told })), pod)) as object;
+  const shared = conditions?.filter(({ type }) => type !== BLOCKED);
+  return JSON.parse(neutralText(JSON.stringify(sorted({ ...status, conditions: shared })), pod)) as object;
 }
 
-/** How often each thing was said, whoever aggregated it how. */
+/** How often each event was reported, however the agent aggregated it. */
 export function neutralEvents(events: readonly Event[], pod: Pod): ReadonlyMap<string, number> {
-  const told = new Map<string, number>();
+  const counts = new Map<string, number>();
   for (const { type, reason, message, count, involvedObject } of toldByBoth(events)) {
     const text = neutralText(`${type} ${reason} ${involvedObject.fieldPath ?? "-"} ${message}`, pod);
-    told.set(text, (told.get(text) ?? 0) + (count ?? 1));
+    counts.set(text, (counts.get(text) ?? 0) + (count ?? 1));
   }
-  return told;
+  return counts;
 }
 
 /** With the keys of every object in order, so that two renderings can be compared as text. */

@@ -1,7 +1,4 @@
-/**
- * What became of the same pods under both agents: some at once, and one that does not come so far takes no other with it. Why it did not is thrown when it
- * is asked for.
- */
+/** What became of the same pods under each agent that runs. A pod that fails does not disturb the others: its error is thrown when it is read. */
 import assert from "node:assert/strict";
 import { nameOn, SIDES, type Side } from "../golden/sides.ts";
 
@@ -10,24 +7,25 @@ type Outcome<T> = { readonly kind: "seen"; readonly seen: T } | { readonly kind:
 export class Observed<T> {
   readonly #outcomes = new Map<string, Outcome<T>>();
 
-  /** So many pods at once on each side. */
+  /** So many names at once: the next one starts when one of them has ended. */
   async observe(
     names: readonly string[],
     atOnce: number,
     observe: (name: string, side: Side) => Promise<T>,
   ): Promise<void> {
-    for (let from = 0; from < names.length; from += atOnce) {
-      const batch = names.slice(from, from + atOnce).flatMap((name) => SIDES.map((side) => [name, side] as const));
-      await Promise.all(
-        batch.map(async ([name, side]) => {
-          const outcome = await observe(name, side).then(
-            (seen): Outcome<T> => ({ kind: "seen", seen }),
-            (why: unknown): Outcome<T> => ({ kind: "failed", why }),
-          );
-          this.#outcomes.set(nameOn(side, name), outcome);
-        }),
-      );
-    }
+    const waiting = names.values();
+    const work = async () => {
+      for (const name of waiting) await Promise.all(SIDES.map((side) => this.#note(name, side, observe)));
+    };
+    await Promise.all(Array.from({ length: atOnce }, work));
+  }
+
+  async #note(name: string, side: Side, observe: (name: string, side: Side) => Promise<T>): Promise<void> {
+    const outcome = await observe(name, side).then(
+      (seen): Outcome<T> => ({ kind: "seen", seen }),
+      (why: unknown): Outcome<T> => ({ kind: "failed", why }),
+    );
+    this.#outcomes.set(nameOn(side, name), outcome);
   }
 
   of(name: string, side: Side): T {

@@ -1,4 +1,4 @@
-/** What an agent asked of the runtime for one pod, without what cannot be the same on two nodes. */
+/** What an agent asked of the runtime for one pod, without what differs between nodes, clusters and machines. */
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import type { CriProxy } from "../cluster/cri-proxy.ts";
 import { answered, podUidOfCall } from "./cri-log.ts";
@@ -9,11 +9,11 @@ export const messagesOf = (proxy: CriProxy, method: string, pod: Pod, node: stri
     .filter((call) => podUidOfCall(call) === pod.metadata?.uid)
     .map(({ request }) => neutralMessage(request, pod, node));
 
-/** Parts of a container's configuration that come with later rows, and what no pod notices. */
-const LATER = {
-  /** 24.6: the environment of Services. */
+/** Parts of a container's configuration that other suites compare, and what no pod notices. */
+const ELSEWHERE = {
+  /** `ordinary-differential` compares the environment of Services inside the containers. */
   envs: () => [],
-  /** 24.4: the hosts file. Whether a path is relabelled matters only where SELinux is on, and there both say so. */
+  /** `ordinary-differential` compares the hosts file. Whether a path is relabelled matters only where SELinux is on, and there both request it. */
   mounts: (mounts: unknown) =>
     (mounts as readonly { readonly containerPath: string }[])
       .filter(({ containerPath }) => containerPath !== "/etc/hosts")
@@ -21,16 +21,18 @@ const LATER = {
   /** A set. */
   hugepageLimits: (limits: unknown) =>
     (limits as readonly { readonly pageSize: string }[]).toSorted((a, b) => (a.pageSize < b.pageSize ? -1 : 1)),
+  /** A Burstable container's score is its share of the machine's memory; `oom-score.test.ts` and `cgroup-differential` compare the number. */
+  oomScoreAdj: (score: unknown) => (Number(score) > 2 && Number(score) < 1000 ? "<Burstable>" : score),
 } as const satisfies Record<string, (value: unknown) => unknown>;
 
 export function neutralMessage(request: unknown, pod: Pod, node: string): unknown {
   const text = JSON.stringify(sorted(request), (key, value: unknown) => {
-    if (typeof value === "bigint") return String(value);
-    return Object.hasOwn(LATER, key) ? LATER[key as keyof typeof LATER](value) : value;
+    const plain = typeof value === "bigint" ? String(value) : value;
+    return Object.hasOwn(ELSEWHERE, key) ? ELSEWHERE[key as keyof typeof ELSEWHERE](plain) : plain;
   });
   const shown = neutralText(text, pod)
-    // The file for last words has a name by chance, and the node's cgroups are below one of its own.
-    .replaceAll(/(?<folder>containers\/[^/"]+\/)[0-9a-f]{8}\b/g, "$<folder><file>")
-    .replaceAll(`/${node}/kubepods`, "/<node>/kubepods");
+    // The file for termination messages has a random name, and the node's cgroups are below one of its own.
+    .replaceAll(/(?<directory>containers\/[^/"]+\/)[0-9a-f]{8}\b/g, "$<directory><file>")
+    .replaceAll(new RegExp(`/[^/"]+/${node}/kubepods`, "g"), "/<node>/kubepods");
   return JSON.parse(shown);
 }

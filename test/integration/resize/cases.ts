@@ -13,8 +13,8 @@ export interface ResizeCase {
   readonly ending: Ending;
   /** Containers that are started again, each once. */
   readonly restarts?: readonly string[];
-  /** What is said of it depends on the moment. */
-  readonly isLoose?: true;
+  /** The pod never rests, so its status depends on the moment. */
+  readonly goesOn?: true;
 }
 
 const has = (requests: Texts, limits?: Texts): ResourceRequirements => ({
@@ -216,6 +216,6 @@ export const CASES: Readonly<Record<string, ResizeCase>> = {
     spec: { containers: [{ ...sh("exit 3"), resources: BURSTABLE }, named("second", BURSTABLE)] },
     changes: [to("main", has({ cpu: "40m", memory: "48Mi" }, { cpu: "200m", memory: "96Mi" }))],
     ending: "done",
-    isLoose: true,
+    goesOn: true,
   },
 };

@@ -1,27 +1,25 @@
-/** What a pod of this suite is: what it is made of, how far it comes under any kubelet, and what is done to it on the way. */
+/** A pod of this suite: its spec, how far it comes under any kubelet, and what the test does to it on the way. */
 import type { Container, Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
 import type { Cluster } from "../../cluster/cluster.ts";
 import { conditionOf, hasEndedWhole, isRunning, SLEEPER } from "../../support/cluster-pods.ts";
 
-/** In the words of a test that waits for it. */
+/** The first state of this kind that a pod rests in, for some seconds at least. */
 interface Until {
   readonly what: string;
   readonly is: (pod: Pod) => boolean;
-  /** "far": as whoever made it wants it. */
+  /** "far": as its author wants it. */
   readonly comes: "far" | "short";
-  /** It never rests: how often something was told or made by then depends on the moment, and one that both told of is compared. */
-  readonly isLoose?: true;
+  /** The pod goes on after it, so the number of its events and of its containers depends on the moment: their kinds are compared. */
+  readonly goesOn?: true;
 }
 
 export interface Case {
   readonly rows: readonly string[];
   readonly spec: Partial<PodSpec>;
   readonly until: Until;
-  /** Events that either agent may tell or not, as it happens to come by. */
-  readonly byChance?: RegExp;
-  /** Deleted then, and compared once more when it is gone. */
+  /** The test then deletes it, and compares the last status before it was gone. */
   readonly ends?: "well" | "badly";
-  /** Done to it once it runs, before anything is waited for. */
+  /** Happens once it runs, before the test waits for anything. */
   readonly meanwhile?: (kubectl: Cluster["kubectl"], name: string) => Promise<unknown>;
 }
 
@@ -44,22 +42,23 @@ export const failed: Until = {
   comes: "short",
 };
 
-/** A container of this list waits with this reason after so many restarts, or more: a busy machine may be past the end of a wait before it tells of it. */
+/** A container of this list waits with this reason after exactly so many restarts. */
 export const waits = (
   list: "initContainerStatuses" | "containerStatuses",
   reason: string,
   restarts: number,
   comes: "far" | "short" = "short",
 ): Until => ({
-  what: `waited with ${reason} after ${restarts} or more`,
+  what: `waited with ${reason} after ${restarts} restarts`,
   is: ({ status }) =>
-    status?.[list]?.some(({ state, restartCount }) => state?.waiting?.reason === reason && restartCount >= restarts) ===
-    true,
+    status?.[list]?.some(
+      ({ state, restartCount }) => state?.waiting?.reason === reason && restartCount === restarts,
+    ) === true,
   comes,
-  isLoose: true,
+  goesOn: true,
 });
 
-/** All of it runs, each container for so many times. */
+/** All containers run, each after so many restarts. */
 export const ranAgain = (restarts: number): Until => ({
   what: `ran after ${restarts} restarts`,
   is: (pod) => {

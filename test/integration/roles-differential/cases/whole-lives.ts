@@ -84,8 +84,6 @@ const CHANGED: Cases = {
     spec: { containers: [sleeper("main", { imagePullPolicy: "Never" })] },
     meanwhile: withImage(ABSENT),
     until: waits("containerStatuses", "ErrImageNeverPull", 0),
-    // The Go kubelet counts a start that failed, and holds one back that something makes it try within ten seconds.
-    byChance: /^Warning BackOff /,
   },
 };
 
@@ -116,9 +114,9 @@ const ENDS: Cases = {
   "deadline-far": job(["6.10"], 0, {}, { activeDeadlineSeconds: 600 }),
   "deadline-passed": {
     rows: ["6.10"],
-    // Long enough for a busy machine: one that has not started by then ends otherwise, under both.
+    // Long enough for a busy machine: a pod that has not started by then ends differently, under both agents.
     spec: { activeDeadlineSeconds: 30, containers: [SLEEPER] },
-    until: { what: "was over", is: hasFailedWhole, comes: "short", isLoose: true },
+    until: { what: "had failed", is: hasFailedWhole, comes: "short", goesOn: true },
   },
 };
 
@@ -148,7 +146,7 @@ export const WHOLE_LIVES: Cases = {
         pod.status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === "ErrImageNeverPull") === true &&
         pod.status.containerStatuses.some((one) => one.name === "second" && one.state?.running !== undefined),
       comes: "short",
-      isLoose: true,
+      goesOn: true,
     },
   },
 };
