@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { figure } from "../figures.ts";
+import { DIFFERS_FROM_RECORDING } from "../golden/recording.ts";
 import type { MutantArea } from "./mutant.ts";
 import type { Outcome } from "./outcome-reporter.ts";
 import { differs, joined, MutatedCopy } from "./run-mutant.ts";
@@ -36,10 +37,17 @@ export function proveArea({ area, mutants }: MutantArea): void {
         figure("one mutant", Math.round((performance.now() - startedMs) / 1000), "s");
         const found = outcomes.filter((one) => differs(one) && control.has(one.name));
         assert.ok(found.length > 0, `no comparison failed:\n${shown(outcomes)}`);
+        console.log(`${mutant.name}: found by "${questionIn(found[0]?.message ?? "")}"`);
       });
     }
   });
 }
+
+const questionIn = (message: string): string =>
+  message
+    .split("\n")
+    .find((line) => line.includes(DIFFERS_FROM_RECORDING))
+    ?.split(`: ${DIFFERS_FROM_RECORDING}`)[0] ?? "";
 
 const shown = (outcomes: readonly Outcome[]): string =>
   outcomes
