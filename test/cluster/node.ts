@@ -4,6 +4,7 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { builtBundle } from "../support/built-program.ts";
 import { issueClientCertificate, pki, writeKubeconfig } from "./certificates.ts";
 import { command } from "./command.ts";
 import type { Program } from "./control-plane.ts";
@@ -137,7 +138,7 @@ export interface AgentOptions {
   readonly flags?: readonly string[];
   /** All of the command line: nothing of what is usual. */
   readonly commandLine?: readonly string[];
-  /** Deckhand's own program, without its subcommand: the sources unless given, read as fast as this process's own. */
+  /** Deckhand's program without its subcommand; the bundle of these sources unless given. */
   readonly deckhand?: readonly string[];
   /** A program that takes the kubelet's flags as they are, in place of the agent's usual one. */
   readonly program?: readonly string[];
@@ -167,7 +168,7 @@ export async function nodeAgent(
   const usual = kubeletConfiguration(layout, node, resolvConf);
   const stated = { ...usual, ...(standalone ? WITHOUT_API : {}), ...configuration };
   await writeFile(config, JSON.stringify(stated, undefined, 2));
-  const ours = deckhand ?? [process.execPath, DECKHAND_MAIN];
+  const ours = deckhand ?? [process.execPath, await builtBundle()];
   const program = given ?? { go: [parts.path("kubelet")], deckhand: [...ours, "kubelet"] }[agent];
   const flags = commandLine ?? [
     `--config=${config}`,

@@ -1,9 +1,10 @@
-/** `kubectl top` through the real metrics-server, which asks the Go kubelet and Deckhand alike: what it shows of both is like what runs there. */
+/** `kubectl top` through the real metrics-server: what it shows of each node matches what runs there. */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { startMetricsServer } from "../cluster/metrics-server.ts";
 import { waitUntil } from "../cluster/wait.ts";
+import { SIDES } from "../golden/sides.ts";
 import { ClusterPods, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
 
 let cluster: Cluster;
@@ -27,7 +28,7 @@ const busyOn = (node: string) =>
   });
 
 before(async () => {
-  cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }, { agent: "deckhand" }] });
+  cluster = await startCluster({ controlPlane: "full", nodes: SIDES.map((agent) => ({ agent })) });
   pods = await ClusterPods.of(cluster);
   for (const { name } of cluster.nodes) await pods.create(busyOn(name));
   await startMetricsServer(cluster);

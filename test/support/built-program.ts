@@ -8,12 +8,18 @@ import { dirname, join } from "node:path";
 import { type BuiltProgram, buildProgram } from "../../tools/build/program.ts";
 import { repositoryRoot } from "../../tools/repository.ts";
 import { cached } from "../cluster/cache.ts";
+import { bundleIn } from "./bundle.ts";
 
 const HOUR_MS = 3_600_000;
 const DESCRIPTION = "program.json";
 const READ_BY_A_BUILD = ["src/**/*.ts", "tools/build/**", "tools/*.ts", "package.json", "package-lock.json", "LICENSE"];
 
-function contentKey(): string {
+let key: string | undefined;
+
+/** The sources do not change while a test file runs. */
+const contentKey = (): string => (key ??= hashSources());
+
+function hashSources(): string {
   const hash = createHash("sha256").update(process.version);
   const files = globSync(READ_BY_A_BUILD, { cwd: repositoryRoot, withFileTypes: true }).filter((entry) =>
     entry.isFile(),
@@ -30,6 +36,15 @@ function removeOldBuilds(directory: string): void {
     const build = join(directory, name);
     if (Date.now() - statSync(build).mtimeMs > HOUR_MS) rmSync(build, { recursive: true, force: true });
   }
+}
+
+/** The bundle alone, which takes a second to build: what nodes of the harness run unless a test names another program. */
+export async function builtBundle(): Promise<string> {
+  const directory = await cached("bundles", contentKey(), async (scratch) => {
+    removeOldBuilds(dirname(scratch));
+    await bundleIn(scratch);
+  });
+  return join(directory, "deckhand.js");
 }
 
 /** Read-only for its users: they share the directory. */

@@ -18,6 +18,7 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
     "cgroup-differential",
     "container-logs",
     "endpoints-differential",
+    "kubectl-top",
     "node-differential",
     "node-metrics",
     "node-stats",
