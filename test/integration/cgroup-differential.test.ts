@@ -1,14 +1,17 @@
 /**
- * The same pods under the Go kubelet and through our functions and our adapter: every cgroup file, everything the runtime is told.
- * Ours writes below a parent of its own, beside the cluster's.
+ * The same pods under the Go kubelet and through Deckhand's functions and its adapter: every cgroup file, everything the runtime gets.
+ * What the Go kubelet makes of them is recorded, with the pods as the API server returned them. Deckhand's adapter writes real groups
+ * below a parent of its own.
  */
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { readFile, statfs, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { Node, Pod } from "../../src/api/gen/core-v1.ts";
-import { formatQuantity } from "../../src/base/quantity.ts";
+import { formatQuantity, parseQuantity, quantityValue } from "../../src/base/quantity.ts";
 import { containerHash } from "../../src/domain/pod/container-hash.ts";
+import { isSidecar } from "../../src/domain/pod/every-container.ts";
 import { cgroupPath, KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../src/domain/resources/cgroup-values.ts";
 import { type HardThresholds, kubepodsValues, nodeAllocatable } from "../../src/domain/resources/node-allocatable.ts";
@@ -24,167 +27,286 @@ import { hostClock } from "../../src/wire/host/clock.ts";
 import { cgroupsLeft, removeCgroup } from "../cluster/cgroups.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { waitUntil } from "../cluster/wait.ts";
-import { FILES, type GroupFiles, groupFiles, machineCpuset } from "./cgroup-differential/go-side.ts";
-import { type BatchSeen, GoNode, kubepodsOf, type PodSeen } from "./cgroup-differential/observe.ts";
+import { figure } from "../figures.ts";
+import { Recording } from "../golden/recording.ts";
+import { comparisonMode, SIDES, type Side } from "../golden/sides.ts";
+import {
+  type CpusetFiles,
+  type CriRecord,
+  type GroupFiles,
+  groupFiles,
+  machineCpuset,
+} from "./cgroup-differential/go-side.ts";
+import { batches, GoNode, kubepodsOf, type PodSeen, ROOM } from "./cgroup-differential/observe.ts";
 import {
   canonical,
   containerFiles,
   containersOf,
+  eventsOfKubepods,
   expectedFiles,
   inCri,
   type MachineSide,
   planFor,
   readMachine,
 } from "./cgroup-differential/our-side.ts";
-import { CASES, RUNTIME_CLASS } from "./cgroup-differential/specs.ts";
+import {
+  bytesText,
+  ofTheMachine,
+  scoreOf,
+  withoutCpus,
+  withoutScore,
+  withoutSizes,
+} from "./cgroup-differential/relative.ts";
+import { CASES, type Case, RUNTIME_CLASS } from "./cgroup-differential/specs.ts";
 
 const forever = new AbortController().signal;
 const PARENT = `deckhand-differential-${process.pid}`;
 
-let cluster: Cluster;
-let go: GoNode;
-let ours: Cgroups;
+const recording = Recording.open("cgroup-differential");
+
 let machine: MachineSide;
-let filesCompared = 0;
+let cpuset: CpusetFiles;
+/** Where the Go kubelet runs. */
+let cluster: Cluster | undefined;
+let go: GoNode | undefined;
+/** Below its own parent. */
+let ours: Cgroups;
 
 before(async () => {
   const hierarchies = parseHierarchies(await readFile("/proc/self/mounts", "utf8"));
   ours = createCgroups({ hierarchies, root: [PARENT], driver: cgroupfsDriver, tree: hostTree, clock: hostClock });
-  machine = await readMachine();
+  [machine, cpuset] = [await readMachine(), await machineCpuset()];
+  if (!SIDES.includes("go")) return;
   cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }] });
   go = new GoNode(cluster);
   await go.create([RUNTIME_CLASS]);
 });
 
 after(async () => {
-  await ours.destroy(KUBEPODS, forever);
-  await removeCgroup(`/${PARENT}`);
-  assert.deepEqual(await cgroupsLeft(`/${PARENT}`), []);
-  await cluster.down();
+  if (SIDES.includes("deckhand")) {
+    await ours.destroy(KUBEPODS, forever);
+    await removeCgroup(`/${PARENT}`);
+    assert.deepEqual(await cgroupsLeft(`/${PARENT}`), []);
+  }
+  await cluster?.down();
 });
 
-const titleOf = (pod: Pod) => pod.metadata?.name ?? "";
+const theGoNode = () => go ?? assert.fail("the Go kubelet does not run");
+const theCluster = () => cluster ?? assert.fail("the Go kubelet does not run");
 
-/** Theirs against what we compute, and against what our adapter makes of it on the same kernel. */
-async function compareGroup(name: CgroupName, values: CgroupValues, theirs: GroupFiles, what: string): Promise<void> {
-  const computed = expectedFiles(values, await machineCpuset());
-  assert.deepEqual(theirs, computed, `${what}: the Go kubelet's files and our values`);
-  await ours.apply(name, values);
-  assert.deepEqual(await groupFiles(ours.pathOf(name)), theirs, `${what}: our files and the Go kubelet's`);
-  filesCompared += FILES.length;
+/** A pod as the API server returned it, and what the Go kubelet made of it where that runs. */
+interface Subject extends Case {
+  readonly pod: Pod;
+  readonly seen: PodSeen | undefined;
 }
 
-async function comparePodGroup({ pod, files }: PodSeen, plan: PodResourcePlan): Promise<void> {
-  const { name, values } = plan.podCgroup(pod);
-  await compareGroup(name, values, files, titleOf(pod));
-}
-
-async function compareContainers({ pod, containers }: PodSeen, plan: PodResourcePlan): Promise<number> {
-  for (const { record, files } of containers) {
-    const where = `${titleOf(pod)}/${record.containerName}`;
-    const resources = plan.containerResources(pod, record.containerName);
-    assert.deepEqual(canonical(record.linux.resources ?? {}), inCri(resources), where);
-    if (files === undefined) continue;
-    assert.deepEqual(
-      files,
-      containerFiles(resources, await machineCpuset()),
-      `${where}: the files the runtime made of it`,
-    );
-    filesCompared += FILES.length;
+/** The Go kubelet's pods where it runs, and the recorded ones otherwise. */
+async function subjects(cases: readonly Case[], all: readonly PodSeen[]): Promise<readonly Subject[]> {
+  const found: Subject[] = [];
+  for (const one of cases) {
+    const seen = all.find(({ pod }) => pod.metadata?.name === one.name);
+    if (seen !== undefined) await recording.check(`pod ${one.name}`, () => withoutIds(seen.pod));
+    found.push({ ...one, pod: seen?.pod ?? recordedPod(one.name), seen });
   }
-  return containers.length;
+  return found;
 }
 
-void suite("pods of every shape under the Go kubelet, and what we make of them", () => {
-  let batches: readonly BatchSeen[];
-  let pods: readonly PodSeen[];
+const withoutIds = ({ metadata, spec, status }: Pod): Pod => ({
+  metadata: { name: metadata?.name ?? "" },
+  ...(spec && { spec }),
+  status: { qosClass: status?.qosClass ?? "" },
+});
+
+function recordedPod(name: string): Pod {
+  const [pod] = recording.answers(`pod ${name}`) as readonly Pod[];
+  return { ...pod, metadata: { name, uid: randomUUID() } };
+}
+
+const seenOf = ({ name, seen }: Subject) => seen ?? assert.fail(`the Go kubelet had no pod ${name}`);
+
+/** Asked twice of Deckhand: what its functions compute, and what its adapter makes of that on this kernel. */
+async function checkGroup(
+  question: string,
+  { name, values }: { readonly name: CgroupName; readonly values: CgroupValues },
+  theirs: () => GroupFiles | Promise<GroupFiles>,
+  neutral: (files: GroupFiles) => unknown = (files) => withoutCpus(files, cpuset),
+): Promise<void> {
+  const ask = (own: () => GroupFiles | Promise<GroupFiles>) =>
+    recording.check(question, async (side) => neutral(await (side === "go" ? theirs : own)()));
+  await ask(() => expectedFiles(values, cpuset));
+  await ask(async () => {
+    await ours.apply(name, values);
+    return groupFiles(ours.pathOf(name));
+  });
+}
+
+/** The groups of pods are called by UIDs. */
+const pathWithoutUid = (path: string, pod: Pod) => path.replace(pod.metadata?.uid ?? "", "<uid>");
+
+async function checkPodGroup(subject: Subject, plan: PodResourcePlan, setting = ""): Promise<void> {
+  const group = plan.podCgroup(subject.pod);
+  await checkGroup(`${setting}files of ${subject.name}`, group, () => seenOf(subject).files);
+}
+
+type ContainerAnswer = (container: string, record: CriRecord) => unknown;
+
+/** By the container's name. One that failed and was created again has several records, which are alike. */
+function byContainer(side: Side, subject: Subject, theirs: ContainerAnswer, own: (container: string) => unknown) {
+  const names = containersOf(subject.pod).map(({ name }) => name);
+  if (side === "deckhand") return new Map(names.map((name) => [name, own(name)]));
+  return new Map(
+    seenOf(subject).containers.map(({ record }) => [record.containerName, theirs(record.containerName, record)]),
+  );
+}
+
+async function checkContainers(subject: Subject, plan: PodResourcePlan, setting = ""): Promise<void> {
+  const { name, pod } = subject;
+  const resourcesOf = (container: string) => plan.containerResources(pod, container);
+  await recording.check(`${setting}resources of the containers of ${name}`, (side) =>
+    byContainer(
+      side,
+      subject,
+      (_, { linux }) => withoutScore(canonical(linux.resources ?? {}), machine),
+      (container) => withoutScore(inCri(resourcesOf(container)), machine),
+    ),
+  );
+  await recording.check(`${setting}files of the containers of ${name}`, (side) => {
+    if (side === "go") {
+      const there = seenOf(subject).containers.flatMap(({ record, files }) =>
+        files ? [[record, files] as const] : [],
+      );
+      return new Map(there.map(([{ containerName }, files]) => [containerName, withoutCpus(files, cpuset)]));
+    }
+    return new Map(
+      stayingOf(pod).map((one) => [one, withoutCpus(containerFiles(resourcesOf(one), cpuset), cpuset)] as const),
+    );
+  });
+}
+
+/** Those whose group is still there once the pod is ready. */
+const stayingOf = ({ spec }: Pod): readonly string[] =>
+  [...(spec?.containers ?? []), ...(spec?.initContainers ?? []).filter(isSidecar)].map(({ name }) => name);
+
+void suite("pods of every shape under the Go kubelet, and what Deckhand makes of them", () => {
+  let pods: readonly Subject[];
+  let running: readonly Subject[];
+  let tiers: readonly ReadonlyMap<string, GroupFiles>[];
   let plan: PodResourcePlan;
 
   before(async () => {
     plan = planFor(machine, { podPidsLimit: -1n, periodUs: 100_000 });
-    batches = await go.observe(CASES);
-    pods = batches.flatMap((batch) => batch.pods);
+    const seen = (await go?.observe(CASES)) ?? [];
+    tiers = seen.map((batch) => batch.tiers);
+    pods = await subjects(
+      CASES,
+      seen.flatMap((batch) => batch.pods),
+    );
+    running = pods.filter(({ expect }) => expect === "running");
   });
 
-  test("[14.3][14.4] each pod's group is where it should be and holds what it should, file by file", async (t) => {
+  test("[14.3][14.4] each pod's group is where it should be and holds what it should, file by file", async () => {
     assert.ok(pods.length >= 40 && pods.length === CASES.length);
-    for (const pod of pods) await comparePodGroup(pod, plan);
-    t.diagnostic(`${pods.length} pods, ${filesCompared} files compared`);
+    for (const pod of pods) await checkPodGroup(pod, plan);
   });
 
-  test("[14.6] each container's resources are told to the runtime alike, and its files follow", async (t) => {
-    const before = filesCompared;
-    let compared = 0;
-    for (const pod of pods) compared += await compareContainers(pod, plan);
-    for (const { pod, containers, expect } of pods) {
-      const told = containers.map(({ record }) => record.containerName);
-      const all = containersOf(pod).map(({ name }) => name);
-      if (expect === "running") assert.deepEqual(told.toSorted(), all.toSorted(), titleOf(pod));
+  test("[14.6] the runtime gets each container's resources alike, and its files follow", async () => {
+    for (const pod of running) await checkContainers(pod, plan);
+  });
+
+  test("[14.7] each container's place in the order of killing is the same", async () => {
+    const scores = new Set<number>();
+    for (const subject of running) {
+      const { name, pod } = subject;
+      const answer = (container: string, score: number | undefined) => {
+        scores.add(score ?? 0);
+        return scoreOf(score, pod, container, machine);
+      };
+      await recording.check(`scores of the containers of ${name}`, (side) =>
+        byContainer(
+          side,
+          subject,
+          (container, { linux }) => answer(container, linux.resources?.oom_score_adj),
+          (container) => answer(container, plan.containerResources(pod, container).oomScoreAdj),
+        ),
+      );
     }
-    t.diagnostic(`${compared} containers, ${filesCompared - before} files compared`);
+    assert.ok(scores.has(-997) && scores.has(1000) && scores.size > 5, [...scores].join(" "));
   });
 
-  test("[14.7] each container's place in the order of killing is the same", () => {
-    const seen = new Set<number>();
-    for (const { pod, containers } of pods) {
-      for (const { record } of containers) {
-        const { oomScoreAdj } = plan.containerResources(pod, record.containerName);
-        assert.equal(oomScoreAdj, record.linux.resources?.oom_score_adj, `${titleOf(pod)}/${record.containerName}`);
-        seen.add(oomScoreAdj ?? 0);
-      }
+  test("[27.3.8] each sandbox is given its pod's group, the sum and the overhead", async () => {
+    for (const subject of running) {
+      const { pod } = subject;
+      await recording.check(`sandbox of ${subject.name}`, (side) => {
+        const { name } = plan.podCgroup(pod);
+        if (side === "deckhand") {
+          const { overhead, resources } = plan.sandboxResources(pod);
+          return {
+            group: pathWithoutUid(cgroupPath(name, "cgroupfs"), pod),
+            resources: withoutSizes(inCri(resources), machine),
+            overhead: withoutSizes(inCri(overhead), machine),
+          };
+        }
+        const [sandbox, ...others] = seenOf(subject).sandboxes;
+        assert.equal(others.length, 0, `${subject.name} has one sandbox`);
+        const { cgroup_parent: parent = "", overhead, resources } = sandbox?.linux ?? {};
+        const above = cgroupPath(theGoNode().root, "cgroupfs");
+        assert.ok(parent.startsWith(`${above}/`), parent);
+        return {
+          group: pathWithoutUid(parent.slice(above.length), pod),
+          resources: withoutSizes(canonical(resources ?? {}), machine),
+          overhead: withoutSizes(canonical(overhead ?? {}), machine),
+        };
+      });
     }
-    assert.ok(seen.has(-997) && seen.has(1000) && seen.size > 5, [...seen].join(" "));
   });
 
-  test("[27.3.8] each sandbox is given its pod's group, the sum and the overhead", (t) => {
-    let compared = 0;
-    for (const { pod, sandboxes, expect } of pods) {
-      const { overhead, resources } = plan.sandboxResources(pod);
-      if (expect === "running") assert.equal(sandboxes.length, 1, titleOf(pod));
-      for (const { linux } of sandboxes) {
-        assert.equal(linux.cgroup_parent, cgroupPath([...go.root, ...plan.podCgroup(pod).name], "cgroupfs"));
-        assert.deepEqual(canonical(linux.resources ?? {}), inCri(resources), titleOf(pod));
-        assert.deepEqual(canonical(linux.overhead ?? {}), inCri(overhead), titleOf(pod));
-        compared += 1;
-      }
-    }
-    t.diagnostic(`${compared} sandboxes compared`);
-  });
-
-  test("[27.2.6] each container carries the hash we compute", () => {
-    for (const { pod, containers } of pods) {
-      for (const { record } of containers) {
-        const container = containersOf(pod).find(({ name }) => name === record.containerName);
-        assert.ok(container !== undefined);
-        assert.equal(record.annotations["io.kubernetes.container.hash"], containerHash(container));
-      }
+  test("[27.2.6] each container carries the hash we compute", async () => {
+    for (const subject of running) {
+      const hashOf = (name: string) =>
+        containerHash(containersOf(subject.pod).find((one) => one.name === name) ?? assert.fail(name));
+      await recording.check(`hashes of the containers of ${subject.name}`, (side) =>
+        byContainer(side, subject, (_, { annotations }) => annotations["io.kubernetes.container.hash"], hashOf),
+      );
     }
   });
 
   test("[14.9] the tiers weigh what their pods request, batch by batch", async () => {
-    for (const { pods: batch, tiers } of batches) {
-      for (const [name, values] of qosTierValues(
-        batch.map(({ pod }) => pod),
-        machine.hugepageSizes,
-      )) {
-        const theirs = tiers.get(name.join("/"));
-        if (values.cpuShares !== undefined) await compareGroup(name, values, theirs ?? assert.fail(), name.join("/"));
+    for (const [index, batch] of batches(CASES, ROOM).entries()) {
+      const inBatch = pods.filter(({ name }) => batch.some((one) => one.name === name)).map(({ pod }) => pod);
+      for (const [name, values] of qosTierValues(inBatch, machine.hugepageSizes)) {
+        const tier = name.join("/");
+        const theirs = () => tiers[index]?.get(tier) ?? assert.fail(`the Go kubelet has no ${tier}`);
+        if (values.cpuShares !== undefined)
+          await checkGroup(`files of ${tier} in batch ${index}`, { name, values }, theirs);
       }
     }
   });
 
-  test("[14.8] kubepods is held to the whole machine, and the Node's event says so in the same words", async (t) => {
+  test("[14.8] kubepods is held to the whole machine, and the Node's event says so in the same words", async () => {
     const reservations = { systemReserved: new Map(), kubeReserved: new Map() };
-    const values = kubepodsValues({ ...machine, reservations, enforcePods: true });
-    await compareGroup(KUBEPODS, values, await kubepodsOf(go), "kubepods");
-    const lines = "jsonpath={range .items[*]}{.reason}: {.message}{'\\n'}{end}";
-    const events = await cluster.kubectl("get", "events", "-o", lines);
-    assert.match(events, /^NodeAllocatableEnforced: Updated Node Allocatable limit across pods$/m);
-    t.diagnostic(`${filesCompared} files compared in all`);
+    await checkKubepods("", reservations);
+    await recording.check("event of kubepods", async (side) => {
+      if (side === "deckhand") return eventsOfKubepods(ours, PARENT);
+      const lines = "jsonpath={range .items[*]}{.type} {.reason} {.message}{'\\n'}{end}";
+      const events = (await theCluster().kubectl("get", "events", "-o", lines)).split("\n");
+      return events.filter((line) => line.includes("NodeAllocatable"));
+    });
+    if (comparisonMode !== "record") figure("values compared", recording.compared, "values");
   });
 });
 
+async function checkKubepods(setting: string, reservations: Parameters<typeof nodeAllocatable>[1]): Promise<void> {
+  const values = kubepodsValues({ ...machine, reservations, enforcePods: true });
+  await checkGroup(
+    `${setting}files of kubepods`,
+    { name: KUBEPODS, values },
+    () => kubepodsOf(theGoNode()),
+    (files) => ofTheMachine(withoutCpus(files, cpuset), machine),
+  );
+}
+
 void suite("the same with reservations, thresholds, a limit of pids and another period", () => {
+  const SETTING = "with reservations: ";
   const systemReserved = { cpu: "100m", memory: "300Mi", pid: "500" };
   const kubeReserved = { cpu: "50m", memory: "200M" };
   const reservations = {
@@ -192,40 +314,44 @@ void suite("the same with reservations, thresholds, a limit of pids and another 
     kubeReserved: parseResourceList(kubeReserved),
   };
 
-  before(() =>
-    reconfigure({
+  before(async () => {
+    if (go === undefined) return;
+    await reconfigure({
       systemReserved,
       kubeReserved,
       podPidsLimit: 1234,
       cpuCFSQuotaPeriod: "20ms",
       evictionHard: { "memory.available": "2%", "nodefs.available": "3%", "imagefs.available": "1%" },
-    }),
-  );
-
-  test("[14.8] kubepods is held to what is left, the eviction threshold not subtracted", async () => {
-    const values = kubepodsValues({ ...machine, reservations, enforcePods: true });
-    const wanted = expectedFiles(values, await machineCpuset());
-    const isLimited = async () => {
-      return (await kubepodsOf(go))["memory/memory.limit_in_bytes"] === wanted["memory/memory.limit_in_bytes"];
-    };
-    await waitUntil("kubepods to be limited", 30_000, isLimited);
-    await compareGroup(KUBEPODS, values, await kubepodsOf(go), "kubepods");
+    });
+    const limit = async () => BigInt((await kubepodsOf(theGoNode()))["memory/memory.limit_in_bytes"]);
+    await waitUntil("kubepods to be limited", 30_000, async () => (await limit()) < machine.memoryBytes);
   });
+
+  test("[14.8] kubepods is held to what is left, the eviction threshold not subtracted", () =>
+    checkKubepods(SETTING, reservations));
 
   test("[3.7] the Node says it can give what we compute from its capacity", async () => {
     const thresholds: HardThresholds = new Map([
       ["memory.available", { kind: "fraction", fraction: 0.02 }],
       ["nodefs.available", { kind: "fraction", fraction: 0.03 }],
     ]);
-    await waitUntil("the Node to say what is allocatable", 60_000, async () => {
-      const { status } = JSON.parse(await cluster.kubectl("get", "node", "n1", "-o", "json")) as Node;
-      const allocatable = nodeAllocatable(parseResourceList(status?.capacity), reservations, thresholds);
-      assert.deepEqual(texts(allocatable), status?.allocatable);
-      return true;
+    await recording.check(`${SETTING}allocatable`, async (side) => {
+      if (side === "deckhand") {
+        const capacity = await capacityOfThisMachine();
+        const allocatable = texts(nodeAllocatable(parseResourceList(capacity), reservations, thresholds));
+        return ofCapacity(allocatable, capacity);
+      }
+      let answer: unknown;
+      await waitUntil("the Node to say what is allocatable", 60_000, async () => {
+        const { status } = JSON.parse(await theCluster().kubectl("get", "node", "n1", "-o", "json")) as Node;
+        answer = ofCapacity(status?.allocatable ?? {}, status?.capacity ?? {});
+        return status?.allocatable?.["cpu"] !== status?.capacity?.["cpu"];
+      });
+      return answer;
     });
   });
 
-  test("[14.4][14.6] pods and containers follow the node's settings", async (t) => {
+  test("[14.4][14.6] pods and containers follow the node's settings", async () => {
     const names = [
       "guaranteed-fraction",
       "request-below-limit",
@@ -234,22 +360,58 @@ void suite("the same with reservations, thresholds, a limit of pids and another 
       "overhead-guaranteed",
     ];
     const plan = planFor(machine, { podPidsLimit: 1234n, periodUs: 20_000 });
-    const before = filesCompared;
-    const seen = await go.observe(CASES.filter(({ name }) => names.includes(name)));
-    for (const pod of seen.flatMap(({ pods }) => pods)) {
-      assert.equal(pod.files["pids/pids.max"], "1234");
-      await comparePodGroup(pod, plan);
-      await compareContainers(pod, plan);
+    const cases = CASES.filter(({ name }) => names.includes(name));
+    const seen = ((await go?.observe(cases)) ?? []).flatMap((batch) => batch.pods);
+    for (const pod of await subjects(cases, seen)) {
+      if (pod.seen !== undefined) assert.equal(pod.seen.files["pids/pids.max"], "1234");
+      await checkPodGroup(pod, plan, SETTING);
+      await checkContainers(pod, plan, SETTING);
     }
-    t.diagnostic(`${names.length} pods, ${filesCompared - before} files compared`);
+    if (comparisonMode !== "record") figure("values compared in all", recording.compared, "values");
   });
 });
 
 const texts = (list: ResourceList) => Object.fromEntries([...list].map(([name, q]) => [name, formatQuantity(q)]));
 
+type Amounts = Readonly<Record<string, string>>;
+
+/** As a Node of this machine reports it. */
+async function capacityOfThisMachine(): Promise<Amounts> {
+  const { blocks, bsize } = await statfs("/", { bigint: true });
+  const pages = machine.hugepageSizes.map((size) => [`hugepages-${size.replace("B", "i")}`, "0"]);
+  return {
+    cpu: String(machine.cpus),
+    memory: bytesText(machine.memoryBytes),
+    "ephemeral-storage": bytesText(blocks * bsize),
+    pods: "250",
+    ...(Object.fromEntries(pages) as Amounts),
+  };
+}
+
+/** What of the capacity is kept back, in the words of the settings above where it is that to the digit. */
+function ofCapacity(allocatable: Amounts, capacity: Amounts): Amounts {
+  const bytes = (name: string) => quantityValue(parseQuantity(capacity[name] ?? "0"));
+  // A percentage is kept in single precision.
+  const part = (name: string, share: number) => BigInt(Math.trunc(Number(bytes(name)) * Math.fround(share)));
+  const expected: Readonly<Record<string, readonly [text: string, marker: string]>> = {
+    cpu: [`${Number(capacity["cpu"]) * 1000 - 150}m`, "<capacity> - 150m"],
+    memory: [
+      bytesText(bytes("memory") - 300n * 2n ** 20n - 200_000_000n - part("memory", 0.02)),
+      "<capacity> - 300Mi - 200M - 2%",
+    ],
+    "ephemeral-storage": [bytesText(bytes("ephemeral-storage") - part("ephemeral-storage", 0.03)), "<capacity> - 3%"],
+  };
+  return Object.fromEntries(
+    Object.entries(allocatable).map(([name, text]) => [
+      name.replace(/^hugepages-.*/, "hugepages-<any size>"),
+      expected[name]?.[0] === text ? expected[name][1] : text,
+    ]),
+  );
+}
+
 async function reconfigure(changes: Readonly<Record<string, unknown>>): Promise<void> {
-  const file = join(go.node.folder, "kubelet.json");
+  const file = join(theGoNode().node.folder, "kubelet.json");
   const config = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
   await writeFile(file, JSON.stringify({ ...config, ...changes }));
-  await cluster.component("kubelet@n1").restart();
+  await theCluster().component("kubelet@n1").restart();
 }

@@ -1,6 +1,6 @@
 /**
- * The same wrong command lines and files to the Go kubelet and to ours: the same exit code and the same essential text. Each
- * process ends by itself; one that does not is killed, and the test fails.
+ * The Go kubelet and Deckhand get the same wrong command lines and files: the same exit code and the same essential text. Each
+ * process ends by itself; one that does not is killed, and the test fails. The Go kubelet's outcomes are recorded.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -11,11 +11,19 @@ import { after, before, suite, test } from "node:test";
 import { GATES } from "../../src/app/options/feature-gate-table.ts";
 import { FLAGS } from "../../src/app/options/flag-table.ts";
 import { buildParts } from "../cluster/parts.ts";
+import { Recording } from "../golden/recording.ts";
+import { SIDES, type Side } from "../golden/sides.ts";
 import { bundleIn } from "../support/bundle.ts";
 
 const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
-/** Far above what either needs: a busy machine is not a kubelet that hangs. */
+/** Far above what either program needs: a busy machine is not a kubelet that hangs. */
 const LIMIT_MS = 30_000;
+/** Every process has a directory of its own; a start is mostly one core's work. */
+const AT_ONCE = { concurrency: 3 };
+
+const recording = Recording.open("options-differential");
+
+type Files = Readonly<Record<string, string>>;
 
 interface Outcome {
   readonly exitCode: number | null;
@@ -23,23 +31,42 @@ interface Outcome {
   readonly stderr: string;
 }
 
-let folder = "";
-let go = "";
-let ours = "";
+let scratch = "";
+const programs = new Map<Side, readonly [program: string, ...args: readonly string[]]>();
 
 before(async () => {
-  folder = mkdtempSync(join(tmpdir(), "deckhand-options-"));
-  go = (await buildParts()).path("kubelet");
-  ours = join(folder, "bin", "kubelet");
-  mkdirSync(dirname(ours));
-  symlinkSync(await bundleIn(join(folder, "bundle")), ours);
+  scratch = mkdtempSync(join(tmpdir(), "deckhand-options-"));
+  for (const side of SIDES) programs.set(side, await programOf(side));
 });
 
-after(() => rmSync(folder, { recursive: true, force: true }));
+after(() => rmSync(scratch, { recursive: true, force: true }));
 
-function run(program: string, args: readonly string[]): Promise<Outcome> {
+async function programOf(side: Side): Promise<readonly [program: string, ...args: readonly string[]]> {
+  if (side === "go") return [(await buildParts()).path("kubelet")];
+  const kubelet = join(scratch, "bin", "kubelet");
+  mkdirSync(dirname(kubelet));
+  symlinkSync(await bundleIn(join(scratch, "bundle")), kubelet);
+  return [process.execPath, kubelet];
+}
+
+/** Runs the side's program in a new directory that holds the files. The directory's name is left out of the output. */
+async function run(side: Side, args: readonly string[], files: Files = {}): Promise<Outcome> {
+  const directory = mkdtempSync(join(scratch, "run-"));
+  for (const [file, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, file)), { recursive: true });
+    writeFileSync(join(directory, file), text);
+  }
+  const [program, ...first] = programs.get(side) ?? assert.fail(`${side} does not run`);
+  // Neither program may write to the machine's own directories.
+  const aside = ["--root-dir", join(directory, "root"), "--cert-dir", join(directory, "pki")];
+  const outcome = await ended(program, [...first, ...aside, ...args], directory);
+  const neutral = (text: string) => text.replaceAll(directory, "<directory>");
+  return { ...outcome, stdout: neutral(outcome.stdout), stderr: neutral(outcome.stderr) };
+}
+
+function ended(program: string, args: readonly string[], directory: string): Promise<Outcome> {
   const { promise, resolve, reject } = Promise.withResolvers<Outcome>();
-  const child = spawn(program, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(program, args, { cwd: directory, stdio: ["ignore", "pipe", "pipe"] });
   const output = { stdout: "", stderr: "" };
   const timer = setTimeout(() => child.kill("SIGKILL"), LIMIT_MS);
   for (const name of ["stdout", "stderr"] as const) {
@@ -55,18 +82,7 @@ function run(program: string, args: readonly string[]): Promise<Outcome> {
   return promise;
 }
 
-/** Neither may touch this machine's own folders. */
-const aside = () => ["--root-dir", join(folder, "root"), "--cert-dir", join(folder, "pki")];
-
-async function both(args: readonly string[]) {
-  const [theirs, mine] = await Promise.all([
-    run(go, [...aside(), ...args]),
-    run(process.execPath, [ours, ...aside(), ...args]),
-  ]);
-  return { theirs, mine };
-}
-
-/** What the last line of the log says went wrong, without where Go's sources lie and its dump of the whole configuration. */
+/** The error in the last line of the log, without where Go's sources lie and its dump of the whole configuration. */
 function errorOf({ stderr }: Outcome): string {
   const quoted = /"command failed" err=(".*")\n$/.exec(stderr)?.[1];
   const text =
@@ -82,6 +98,20 @@ function errorOf({ stderr }: Outcome): string {
 }
 
 const deprecationsOf = ({ stderr }: Outcome) => stderr.split("\n").filter((line) => line.startsWith("Flag --"));
+
+const lenientOf = ({ stderr }: Outcome) => /"Using lenient decoding[\s\S]*?(?=\nE)/.exec(stderr)?.[0] ?? "";
+
+/** What a program says when it rejects its options. It exits with 1. */
+async function rejected(side: Side, args: readonly string[], files?: Files) {
+  const outcome = await run(side, args, files);
+  assert.equal(outcome.exitCode, 1);
+  return {
+    exitCode: outcome.exitCode,
+    error: errorOf(outcome),
+    deprecations: deprecationsOf(outcome),
+    lenient: lenientOf(outcome),
+  };
+}
 
 const FLAG_CASES: readonly (readonly [string, ...(readonly string[])])[] = [
   ["1.1", "x"],
@@ -127,21 +157,16 @@ const FLAG_CASES: readonly (readonly [string, ...(readonly string[])])[] = [
   ["1.9", "--enforce-node-allocatable=kube-reserved,none,x,pods,pods", "--fail-cgroupv1=false"],
   ["1.9", "--reserved-cpus=3-1", "--fail-cgroupv1=false"],
   ["1.9", "--exit-on-lock-contention", "--fail-cgroupv1=false"],
-  // The machines of this suite have version 1, which neither runs on unless told to.
+  // The machines of this suite have version 1, on which neither runs unless its options allow it.
   ["14.1", "--v=0"],
   ["14.1", "--fail-cgroupv1=true", "--cgroup-driver=systemd"],
   ["1.3", "--config=none.yaml"],
   ["1.4", "--config-dir=none"],
 ];
 
-suite("the Go kubelet and ours refuse the same command lines with the same words", () => {
+void suite("the Go kubelet and Deckhand reject the same command lines with the same words", AT_ONCE, () => {
   for (const [row, ...args] of FLAG_CASES) {
-    test(`[${row}] ${args.join(" ")}`, async () => {
-      const { theirs, mine } = await both(args);
-      assert.equal(errorOf(mine), errorOf(theirs));
-      assert.deepEqual(deprecationsOf(mine), deprecationsOf(theirs));
-      assert.deepEqual([theirs.exitCode, mine.exitCode], [1, 1]);
-    });
+    test(`[${row}] ${args.join(" ")}`, () => recording.check(args.join(" "), (side) => rejected(side, args)));
   }
 });
 
@@ -209,33 +234,29 @@ const FILE_CASES: readonly (readonly [row: string, text: string])[] = [
   ["1.28", `${HEADER}failCgroupV1: false\ncgroupsPerQOS: false\n`],
 ];
 
-suite("the Go kubelet and ours refuse the same files with the same words", () => {
+void suite("the Go kubelet and Deckhand reject the same files with the same words", AT_ONCE, () => {
   for (const [index, [row, text]] of FILE_CASES.entries()) {
-    test(`[${row}] file ${index}: ${text.replace(HEADER, "").slice(0, 60).replaceAll("\n", " ")}`, async () => {
-      writeFileSync(join(folder, "c.yaml"), text);
-      const { theirs, mine } = await both(["--config", "c.yaml"]);
-      assert.equal(errorOf(mine), errorOf(theirs));
-      const lenient = ({ stderr }: Outcome) => /"Using lenient decoding[\s\S]*?(?=\nE)/.exec(stderr)?.[0];
-      assert.equal(lenient(mine), lenient(theirs));
-      assert.deepEqual([theirs.exitCode, mine.exitCode], [1, 1]);
-    });
+    test(`[${row}] file ${index}: ${text.replace(HEADER, "").slice(0, 60).replaceAll("\n", " ")}`, () =>
+      recording.check(`file: ${text}`, (side) => rejected(side, ["--config", "c.yaml"], { "c.yaml": text })));
   }
 
-  test("[1.3] no YAML: both name a line", async () => {
-    writeFileSync(join(folder, "c.yaml"), `${HEADER}a: [\n`);
-    const { theirs, mine } = await both(["--config", "c.yaml"]);
-    const start = /error failed to decode: yaml: line \d+: /;
-    assert.match(errorOf(theirs), start);
-    assert.match(errorOf(mine), start);
+  test("[1.3] no YAML: both name a line", () => {
+    const files = { "c.yaml": `${HEADER}a: [\n` };
+    return recording.check("no YAML", async (side) => {
+      const { error, ...others } = await rejected(side, ["--config", "c.yaml"], files);
+      // The parsers count lines and name the trouble differently.
+      return { ...others, error: error.replace(/(error failed to decode: yaml: line )\d+: [\s\S]*/, "$1<number>") };
+    });
   });
 
-  test("[1.10] a wrong gate in a file stops both; the Go kubelet panics, ours says it", async () => {
-    writeFileSync(join(folder, "c.yaml"), `${HEADER}featureGates: {Nope: true}\n`);
-    const { theirs, mine } = await both(["--config", "c.yaml"]);
-    assert.equal(theirs.exitCode, 2);
-    assert.match(theirs.stderr, /panic: .*unrecognized feature gate: Nope/);
-    assert.equal(mine.exitCode, 1);
-    assert.match(errorOf(mine), /unrecognized feature gate: Nope$/);
+  test("[1.10] a wrong gate in a file stops both; the Go kubelet panics, Deckhand reports it", () => {
+    const files = { "c.yaml": `${HEADER}featureGates: {Nope: true}\n` };
+    return recording.check("a wrong gate in a file", async (side) => {
+      const outcome = await run(side, ["--config", "c.yaml"], files);
+      assert.equal(outcome.exitCode, side === "go" ? 2 : 1);
+      const text = side === "go" ? (/panic: (.*)/.exec(outcome.stderr)?.[1] ?? outcome.stderr) : errorOf(outcome);
+      return /unrecognized feature gate: Nope(?="?\)?$)/.exec(text)?.[0] ?? text;
+    });
   });
 });
 
@@ -244,7 +265,7 @@ const DROP_INS: readonly (readonly [name: string, files: Readonly<Record<string,
   ["of another kind", { "a.conf": "apiVersion: v1\nkind: X\n" }],
   ["of a wrong type", { "a.conf": `${HEADER}maxPods: "x"\n` }],
   [
-    "the later one wins, folders below too, unknown fields do not count",
+    "the later one wins, directories below too, unknown fields do not count",
     { "a.conf": `${HEADER}port: -1\nnope: 1\n`, "b/c.conf": `${HEADER}port: -2\n`, "d.yaml": `${HEADER}port: -3\n` },
   ],
   [
@@ -256,54 +277,60 @@ const DROP_INS: readonly (readonly [name: string, files: Readonly<Record<string,
   ],
 ];
 
-suite("the Go kubelet and ours merge drop-ins alike", () => {
-  for (const [index, [name, files]] of DROP_INS.entries()) {
+void suite("the Go kubelet and Deckhand merge drop-ins alike", AT_ONCE, () => {
+  for (const [name, dropIns] of DROP_INS) {
     test(`[1.4] ${name}`, async () => {
-      for (const [file, text] of Object.entries(files)) {
-        mkdirSync(dirname(join(folder, `d${index}`, file)), { recursive: true });
-        writeFileSync(join(folder, `d${index}`, file), text);
-      }
-      writeFileSync(join(folder, "c.yaml"), `${HEADER}port: -9\nenforceNodeAllocatable: []\n`);
-      for (const args of [[`--config-dir=d${index}`], ["--config=c.yaml", `--config-dir=d${index}`, "--max-pods=-4"]]) {
-        const { theirs, mine } = await both(args);
-        assert.equal(errorOf(mine), errorOf(theirs));
-        assert.deepEqual([theirs.exitCode, mine.exitCode], [1, 1]);
+      const files = {
+        ...Object.fromEntries(Object.entries(dropIns).map(([file, text]) => [join("d", file), text])),
+        "c.yaml": `${HEADER}port: -9\nenforceNodeAllocatable: []\n`,
+      };
+      for (const args of [["--config-dir=d"], ["--config=c.yaml", "--config-dir=d", "--max-pods=-4"]]) {
+        await recording.check(`drop-ins: ${name}: ${args.join(" ")}`, (side) => rejected(side, args, files));
       }
     });
   }
 });
 
-suite("the Go kubelet's own description of itself", () => {
-  test("[1.1] --version is the same", async () => {
-    const { theirs, mine } = await both(["--version"]);
-    assert.deepEqual(mine, theirs);
-    assert.deepEqual([mine.exitCode, mine.stdout], [0, "Kubernetes v1.36.4\n"]);
-  });
+void suite("the Go kubelet's own description of itself", () => {
+  test("[1.1] --version is the same", () =>
+    recording.check("--version", async (side) => {
+      const outcome = await run(side, ["--version"]);
+      assert.deepEqual([outcome.exitCode, outcome.stdout], [0, "Kubernetes v1.36.4\n"]);
+      return outcome;
+    }));
 
-  test("[1.2] every flag of its --help is ours, deprecated alike, and no other but our own", async () => {
-    const { stdout } = await run(go, ["--help"]);
-    const theirs = stdout.split(/\n(?= {2,6}-)/).flatMap(
-      (entry) =>
-        /^ {2,6}(?:-\w, )?--([-a-z0-9]+)/
-          .exec(entry)
-          ?.slice(1)
-          .map((name) => `${name} ${entry.includes("(DEPRECATED: ")}`) ?? [],
-    );
-    const shared = FLAGS.filter(({ name }) => !name.startsWith("deckhand-"));
-    const mine = shared.map(({ name, deprecated }) => `${name} ${deprecated !== undefined}`);
-    assert.ok(theirs.length > 140, String(theirs.length));
-    assert.deepEqual(mine.toSorted(), theirs.toSorted());
-  });
+  test("[1.2] every flag of its --help is ours, deprecated alike, and no other but our own", () =>
+    recording.check("flags of --help", async (side) => {
+      const flags = side === "go" ? flagsOfHelp((await run(side, ["--help"])).stdout) : ownFlags();
+      assert.ok(flags.length > 140, String(flags.length));
+      return flags.toSorted();
+    }));
 
-  test("[1.10] every gate of its --help is ours, with its stage and default", async () => {
-    const { stdout } = await run(go, ["--help"]);
-    const theirs = [...stdout.matchAll(/(\w+)=true\|false \((ALPHA|BETA) - default=(\w+)\)/g)].map(
-      ([, name, stage, initial]) => `${name} ${stage} ${initial}`,
-    );
-    const mine = Object.entries(GATES).flatMap(([name, { stage, initial }]) =>
-      stage === "alpha" || stage === "beta" ? [`${name} ${stage.toUpperCase()} ${initial}`] : [],
-    );
-    assert.ok(theirs.length > 140, String(theirs.length));
-    assert.deepEqual(mine.toSorted(), theirs.toSorted());
-  });
+  test("[1.10] every gate of its --help is ours, with its stage and default", () =>
+    recording.check("gates of --help", async (side) => {
+      const gates = side === "go" ? gatesOfHelp((await run(side, ["--help"])).stdout) : ownGates();
+      assert.ok(gates.length > 140, String(gates.length));
+      return gates.toSorted();
+    }));
 });
+
+const flagsOfHelp = (help: string) =>
+  help.split(/\n(?= {2,6}-)/).flatMap((entry) => {
+    const name = /^ {2,6}(?:-\w, )?--([-a-z0-9]+)/.exec(entry)?.[1];
+    return name === undefined ? [] : [`${name} ${entry.includes("(DEPRECATED: ")}`];
+  });
+
+const ownFlags = () =>
+  FLAGS.filter(({ name }) => !name.startsWith("deckhand-")).map(
+    ({ name, deprecated }) => `${name} ${deprecated !== undefined}`,
+  );
+
+const gatesOfHelp = (help: string) =>
+  [...help.matchAll(/(\w+)=true\|false \((ALPHA|BETA) - default=(\w+)\)/g)].map(
+    ([, name, stage, initial]) => `${name} ${stage} ${initial}`,
+  );
+
+const ownGates = () =>
+  Object.entries(GATES).flatMap(([name, { stage, initial }]) =>
+    stage === "alpha" || stage === "beta" ? [`${name} ${stage.toUpperCase()} ${initial}`] : [],
+  );

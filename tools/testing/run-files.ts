@@ -37,8 +37,8 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
   };
   const startedMs = performance.now();
   const results: FileResult[] = [];
-  for (const { files, concurrency } of batches) {
-    if (files.length === 0) continue;
+  const runBatch = async ({ files, concurrency }: Batch): Promise<void> => {
+    if (files.length === 0) return;
     const events: AsyncIterable<TestEvent> = run({
       files: files.map(inRepository),
       cwd: repositoryRoot,
@@ -58,6 +58,9 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
       results.push(result);
       print(describeFile(result, verbose));
     }
+  };
+  for (const batch of batches) {
+    await Promise.all([batch, ...(batch.beside === undefined ? [] : [batch.beside])].map(runBatch));
   }
   const tests = results.flatMap((result) => result.tests.map((test) => recordOf(test, result.file)));
   return {

@@ -7,10 +7,13 @@ describe("the batches of a suite", () => {
   for (const name of suiteNames) {
     test(`${name}: every file is in one of them, and none that is named is missing`, () => {
       const suite = suites[name];
-      const files = suiteBatches(suite, repositoryRoot, []).flatMap((batch) => batch.files);
+      const files = suiteBatches(suite, repositoryRoot, []).flatMap((batch) => [
+        ...batch.files,
+        ...(batch.beside?.files ?? []),
+      ]);
       assert.ok(files.length > (name === "guest" ? 5 : 10));
       assert.equal(new Set(files).size, files.length);
-      const named = [...suite.first, ...suite.measuring.files, ...suite.alone];
+      const named = [...suite.first, ...suite.measuring.files, ...suite.alone, ...suite.besideAlone];
       assert.deepEqual(
         named.filter((file) => !files.includes(file)),
         [],

@@ -13,8 +13,10 @@ export interface Suite {
   readonly first: readonly string[];
   /** Those that measure how long something takes, or how late it is: they run after all others. */
   readonly measuring: Batch;
-  /** Those that leave things on the machine, which a cluster that ends at that moment would take for its own: one at a time, at the end. */
+  /** Those that leave things on the machine, which another cluster that ends at that moment would report: one at a time, at the end. */
   readonly alone: readonly string[];
+  /** Those that start no cluster and change nothing on the machine: they run while `alone` runs. */
+  readonly besideAlone: readonly string[];
   /** A file that takes longer is killed and has failed. */
   readonly fileLimitMs: number;
 }
@@ -23,6 +25,8 @@ export interface Suite {
 export interface Batch {
   readonly files: readonly string[];
   readonly concurrency: number;
+  /** Runs at the same time as this batch. */
+  readonly beside?: Batch;
 }
 
 const integration = (...names: readonly string[]) => names.map((name) => `test/integration/${name}.test.ts`);
@@ -59,6 +63,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     first: [],
     measuring: { files: [], concurrency: 1 },
     alone: [],
+    besideAlone: [],
     fileLimitMs: 5 * 60_000,
   },
   // Most of them wait more than they work. Of the proofs, those run here in a small size that no other file runs small.
@@ -66,9 +71,8 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     patterns: ["test/integration/**/*.test.ts", ...SMALL_PROOFS],
     concurrency: 3,
     first: [
-      ...integration("way-of-a-pod"),
-      ...proof("crash-points"),
-      ...integration("admission-differential", "options-differential", "survival", "switch-over", "node-stats"),
+      ...integration("ordinary-differential", "way-of-a-pod", "survival", "roles-differential"),
+      ...integration("admission-differential", "switch-over", "node-stats"),
       ...integration(
         "resize",
         "static-pods",
@@ -76,17 +80,14 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
         "ordinary-pods",
         "cgroup-differential",
         "probes",
-        "roles-differential",
         "kubectl-top",
-        "build",
-        "packages",
         "installed-agent",
         "executable",
       ),
     ],
     measuring: {
       files: [
-        ...integration("ordinary-differential", "restart-differential"),
+        ...integration("restart-differential"),
         ...proof("mounts", "wires"),
         ...integration("api-wire", "cri-contract", "cri-wire", "hostile-clients", "image-pulls"),
         ...integration("journal-speed", "mounts", "node-api", "otlp-wire"),
@@ -94,6 +95,10 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       concurrency: 2,
     },
     alone: integration("cluster", "cluster-ends"),
+    besideAlone: [
+      ...proof("crash-points", "lifecycle", "soak-simulated", "ordinary-pods-swarm", "idle-nodes", "virtual-clock"),
+      ...integration("build", "packages", "debian-package", "options-differential", "journal-crash", "generate"),
+    ],
     fileLimitMs: 30 * 60_000,
   },
   // An emulated guest keeps a core or two busy.
@@ -103,13 +108,14 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     first: [],
     measuring: { files: [], concurrency: 1 },
     alone: [],
+    besideAlone: [],
     fileLimitMs: 30 * 60_000,
   },
 };
 
 /** The suite's files; with filters, those whose path contains one of them. */
 export function suiteBatches(
-  { patterns, concurrency, first, measuring, alone }: Suite,
+  { patterns, concurrency, first, measuring, alone, besideAlone }: Suite,
   root: string,
   filters: readonly string[],
 ): readonly Batch[] {
@@ -117,11 +123,11 @@ export function suiteBatches(
     (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
   );
   const known = (files: readonly string[]) => files.filter((file) => found.includes(file));
-  const placed = [...first, ...measuring.files, ...alone];
+  const placed = [...first, ...measuring.files, ...alone, ...besideAlone];
   const others = found.filter((file) => !placed.includes(file)).toSorted();
   return [
     { files: [...known(first), ...others], concurrency },
     { ...measuring, files: known(measuring.files) },
-    { files: known(alone), concurrency: 1 },
+    { files: known(alone), concurrency: 1, beside: { files: known(besideAlone), concurrency: 1 } },
   ];
 }

@@ -31,7 +31,7 @@ export interface BatchSeen {
   readonly tiers: ReadonlyMap<string, GroupFiles>;
 }
 
-const ROOM = { milliCpu: 1700n, bytes: 8n * 2n ** 30n };
+export const ROOM = { milliCpu: 1700n, bytes: 8n * 2n ** 30n };
 /** The runtime's overhead, which the API server adds. */
 const OVERHEAD = { milliCpu: 15n, bytes: 20n * 2n ** 20n };
 

@@ -2,11 +2,20 @@
 import { readdir, readFile } from "node:fs/promises";
 import { cpus } from "node:os";
 import type { Container, Pod } from "../../../src/api/gen/core-v1.ts";
+import { LatestCell } from "../../../src/concurrency/latest-cell.ts";
+import { LatestTable } from "../../../src/concurrency/latest-table.ts";
+import { Turns } from "../../../src/concurrency/turns.ts";
+import { type NodeCgroups, ResourcesController } from "../../../src/controllers/resources/resources.ts";
 import type { CgroupValues } from "../../../src/domain/resources/cgroup-values.ts";
 import { type PodResourcePlan, podResourcePlan } from "../../../src/domain/resources/pod-resource-plan.ts";
+import type { TiersState } from "../../../src/domain/resources/tiers-state.ts";
 import type { LinuxResources } from "../../../src/domain/runtime/resources.ts";
+import type { Cgroups } from "../../../src/ports/cgroups.ts";
 import { inWholePages } from "../../../src/wire/cgroupfs/settings.ts";
 import { v1Settings } from "../../../src/wire/cgroupfs/v1-settings.ts";
+import { hostClock } from "../../../src/wire/host/clock.ts";
+import { createMachine } from "../../../src/wire/proc-stats/machine.ts";
+import { waitUntil } from "../../cluster/wait.ts";
 import type { CpusetFiles, CriResources, GroupFiles } from "./go-side.ts";
 
 export interface MachineSide {
@@ -43,6 +52,35 @@ export const planFor = (
     singleProcessOomKill: true,
     swap: { kind: "none" },
   });
+
+/** The events of the loop that limits all pods together, on the kernel. */
+export async function eventsOfKubepods(pods: Cgroups, parent: string): Promise<readonly string[]> {
+  const events: string[] = [];
+  const controller = new ResourcesController({
+    cgroups: new LatestCell<NodeCgroups | undefined>({ pods, machine: pods }),
+    admittedPods: new LatestTable<string, never>(),
+    tiers: new LatestCell<TiersState>({ kind: "pending" }),
+    machine: createMachine(),
+    events: { emit: (_, type, reason, message) => events.push(`${type} ${reason} ${message}`) },
+    clock: hostClock,
+    log: { info: () => {}, error: (message, error) => events.push(`${message}: ${String(error)}`) },
+    watch: new Turns(hostClock).expect("any", 0),
+    settings: {
+      nodeName: "n1",
+      cgroupRoot: [parent],
+      reservations: { systemReserved: new Map(), kubeReserved: new Map() },
+      enforce: new Set(["pods"]),
+      systemReservedCgroup: "",
+      kubeReservedCgroup: "",
+    },
+  });
+  const stop = new AbortController();
+  const running = controller.run(stop.signal);
+  await waitUntil("an event", 10_000, () => Promise.resolve(events.length > 0));
+  stop.abort(new Error("the test has ended"));
+  await running;
+  return events;
+}
 
 const UNLIMITED = "9223372036854771712";
 
