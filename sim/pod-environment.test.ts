@@ -269,6 +269,32 @@ test("[13.1] a pod has its sandbox while volumes that lack nothing are written, 
   assert.equal(records().length, 1);
 });
 
+test("[13.1] volumes that are missing for 123 s are reported together, and again after as long a time", async () => {
+  const { world, put, create, find, events } = begin();
+  put(configMaps, { ...SETTINGS, data: { word: "there" } });
+  await world.advance(5_000);
+  const volumes = [
+    { name: "fine", configMap: { name: "settings" } },
+    { name: "absent", configMap: { name: "absent" } },
+    { name: "hidden", secret: { secretName: "absent" } },
+  ];
+  create({ volumeMounts: volumes.map(({ name }) => ({ name, mountPath: `/v/${name}` })) }, { volumes });
+  const message =
+    "Unable to attach or mount volumes: unmounted volumes=[absent hidden], unattached volumes=[], " +
+    "failed to process volumes=[]: timed out waiting for the condition";
+  const reports = async () =>
+    (await events())
+      .filter((event) => event.message === message)
+      .map(({ type, reason, count }) => [type, reason, count]);
+  await world.advance(122_000);
+  assert.deepEqual(await reports(), []);
+  await world.advance(2_000);
+  assert.deepEqual(await reports(), [["Warning", "FailedMount", 1]]);
+  await world.advance(123_000);
+  assert.deepEqual(await reports(), [["Warning", "FailedMount", 2]]);
+  assert.equal(find()?.status?.phase, "Pending");
+});
+
 test("[7.2] [13.1] a sandbox that an agent before us has in the making is waited for, whatever comes true meanwhile", async () => {
   const latencyMs = ({ name }: PortCall) => (name === "mountMemory" ? 400 : 2);
   const { world, node, create, put, records } = begin({ latencyMs });

@@ -5,6 +5,9 @@
  * cluster, and without anything that depends on the machine's size. `check` stores the answer while recording, and otherwise fails
  * unless Deckhand's answer equals a recorded one. The Go kubelet may have up to three answers to a question;
  * `variations.ts` says why. A question without a recorded answer fails.
+ *
+ * The file holds answers as the Go kubelet gave them. A suite with intended differences names them in `rewrite`, which is applied to
+ * each answer of the Go kubelet before it is compared; two answers that are equal after that count as one.
  */
 import assert from "node:assert/strict";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -23,20 +26,30 @@ export interface RecordedQuestion {
   readonly answers: readonly unknown[];
 }
 
+/** What an answer of the Go kubelet becomes for a comparison. */
+export type Rewrite = (question: string, answer: unknown) => unknown;
+
+interface RecordingOptions {
+  readonly rewrite?: Rewrite;
+}
+
 export class Recording {
   readonly suite: string;
   readonly #recorded: ReadonlyMap<string, readonly unknown[]>;
+  readonly #rewrite: Rewrite;
   readonly #added = new Map<string, unknown[]>();
   #compared = 0;
 
-  private constructor(suite: string, recorded: ReadonlyMap<string, readonly unknown[]>) {
+  private constructor(suite: string, recorded: ReadonlyMap<string, readonly unknown[]>, rewrite: Rewrite) {
     this.suite = suite;
     this.#recorded = recorded;
+    this.#rewrite = rewrite;
   }
 
   /** Called once, at the top of a suite's file: while recording, the answers are written after its last test. */
-  static open(suite: string): Recording {
-    const recording = new Recording(suite, new Map(readRecording(suite).map((one) => [one.question, one.answers])));
+  static open(suite: string, { rewrite = (_, answer) => answer }: RecordingOptions = {}): Recording {
+    const recorded = new Map(readRecording(suite).map((one) => [one.question, one.answers]));
+    const recording = new Recording(suite, recorded, rewrite);
     if (comparisonMode === "record") after(() => recording.#save());
     return recording;
   }
@@ -46,9 +59,11 @@ export class Recording {
     return this.#compared;
   }
 
-  /** The Go kubelet's answers. */
+  /** The Go kubelet's answers, as they are compared. */
   answers(question: string): readonly unknown[] {
-    return this.#recorded.get(question) ?? assert.fail(`${this.suite}: no answer to "${question}" is recorded`);
+    const answers =
+      this.#recorded.get(question) ?? assert.fail(`${this.suite}: no answer to "${question}" is recorded`);
+    return answers.map((answer) => this.#rewrite(question, answer));
   }
 
   /** Whether the answer equals a recorded one; for whoever waits until an agent has come to rest. */
@@ -64,7 +79,7 @@ export class Recording {
       return;
     }
     const answer = neutralJson(await answerOf("deckhand"));
-    const live = comparisonMode === "live" ? [neutralJson(await answerOf("go"))] : [];
+    const live = comparisonMode === "live" ? [this.#rewrite(question, neutralJson(await answerOf("go")))] : [];
     const recorded = this.answers(question);
     for (const theirs of live)
       assertAmong(recorded, theirs, `${question}: this answer of the Go kubelet is not recorded`);
@@ -81,16 +96,29 @@ export class Recording {
   /** Adds what is new to what the file holds, and drops questions that are no longer asked. */
   #save(): void {
     const lines = [...this.#added].map(([question, added]): RecordedQuestion => {
-      const distinct: unknown[] = [...(this.#recorded.get(question) ?? [])];
-      for (const answer of added) {
-        if (distinct.every((known) => differingLeaves(known, answer).length > 0)) distinct.push(answer);
-      }
-      return { question, answers: distinct };
+      const answers = [...(this.#recorded.get(question) ?? []), ...added];
+      return { question, answers: distinctAnswers(answers, (answer) => this.#rewrite(question, answer)) };
     });
     writeRecording(this.suite, lines);
     const many = lines.filter(({ answers }) => answers.length > ANSWERS_MAX).map(({ question }) => question);
     assert.deepEqual(many, [], `more than ${ANSWERS_MAX} answers: these questions need a more neutral answer`);
   }
+}
+
+/** Of answers that are equal once rewritten, one that the rewriting changes: it shows that the rewriting is needed. */
+export function distinctAnswers(
+  answers: readonly unknown[],
+  rewrite: (answer: unknown) => unknown,
+): readonly unknown[] {
+  const isSame = (a: unknown, b: unknown) => differingLeaves(a, b).length === 0;
+  const distinct: unknown[] = [];
+  for (const answer of answers) {
+    const index = distinct.findIndex((known) => isSame(rewrite(known), rewrite(answer)));
+    const known = distinct[index];
+    if (index === -1) distinct.push(answer);
+    else if (isSame(known, rewrite(known))) distinct[index] = answer;
+  }
+  return distinct;
 }
 
 function assertAmong(recorded: readonly unknown[], answer: unknown, message: string): void {

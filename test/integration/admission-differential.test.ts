@@ -1,24 +1,24 @@
 /**
- * The same pods under the Go kubelet and under Deckhand, in one cluster and at once: who they run as and what they share with the node,
- * and pods that a node does not take. What is published, told as events, seen inside and told to the runtime must be the same.
+ * Pods under Deckhand, compared with what the Go kubelet did with the same pods: users, privileges and what they share with the node, and
+ * pods that a node rejects. Statuses, events, what a container sees and the requests to the runtime must be the same.
  */
 import assert from "node:assert/strict";
 import { after, before, suite, test } from "node:test";
 import type { Cluster } from "../cluster/cluster.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
-import { NODES, SIDES } from "../golden/sides.ts";
+import { Recording } from "../golden/recording.ts";
+import { deckhandTest, NODES, SIDES } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
 import { isRunning, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
-import { IDENTITY_CASES } from "./admission-differential/cases/identity.ts";
+import { IDENTITY_CASES, pullsForOthers } from "./admission-differential/cases/identity.ts";
 import { bindWithoutClass, CLASS_CASES, makeClass, SYSCTL_CASES } from "./admission-differential/cases/kernel.ts";
-import { PRESSURE_CASES, ROOM_CASES, WITHOUT_FEATURES_CASES } from "./admission-differential/cases/room.ts";
+import { PRESSURE_CASES, ROOM_CASES, takesRoom, WITHOUT_FEATURES_CASES } from "./admission-differential/cases/room.ts";
 import { makeObjects, prepareNodes } from "./admission-differential/objects.ts";
 import { pushedOut } from "./admission-differential/pushed-out.ts";
 import { type Case, type World, worldOf } from "./ordinary-differential/case.ts";
-import { fieldsCompared, alike as isAlike } from "./ordinary-differential/differences.ts";
-import type { Both } from "./ordinary-differential/observe.ts";
-import { runCases } from "./ordinary-differential/run.ts";
+import { rewriteOfGo } from "./ordinary-differential/differences.ts";
+import { CaseRuns } from "./ordinary-differential/run.ts";
 
 const FIRST_CASES: readonly Case[] = [...IDENTITY_CASES, ...SYSCTL_CASES, ...CLASS_CASES];
 const CASES: readonly Case[] = [...FIRST_CASES, ...ROOM_CASES, ...WITHOUT_FEATURES_CASES, ...PRESSURE_CASES];
@@ -41,7 +41,8 @@ const SHORT_OF_MEMORY = { configuration: { evictionHard: { "memory.available": "
 let both: BothAgents;
 let cluster: Cluster;
 let world: World;
-const results = new Map<string, Both>();
+const recording = Recording.open("admission-differential", { rewrite: rewriteOfGo });
+const runs = new CaseRuns(recording);
 
 before(async () => {
   both = await BothAgents.start(AT_FIRST);
@@ -49,143 +50,150 @@ before(async () => {
   world = worldOf(both);
   await prepareNodes(world);
   await makeObjects(world);
-  const run = async (cases: readonly Case[]) => {
-    for (const [name, both] of await runCases(world, cases)) results.set(name, both);
-  };
-  await run(FIRST_CASES);
-  await run(ROOM_CASES);
+  const steps = [
+    FIRST_CASES.filter(pullsForOthers),
+    FIRST_CASES.filter((one) => !pullsForOthers(one)),
+    ROOM_CASES.filter((one) => !takesRoom(one)),
+    ROOM_CASES.filter(takesRoom),
+  ];
+  for (const step of steps) await runs.run(world, step);
   await Promise.all(SIDES.map((side) => cluster.changeAgent(NODES[side], side, LATER)));
-  await run(WITHOUT_FEATURES_CASES);
+  await runs.run(world, WITHOUT_FEATURES_CASES);
 });
 
 after(async () => {
   await both.end();
 });
 
-const alike = (row: string) => isAlike(row, { cases: CASES, results });
+const alike = (row: string) => runs.alike(row);
 
 void suite("the same pods with wishes of their own under both agents", () => {
-  test("[25.2] who must not run as root does not, and says why it waits in the same words", () => {
-    alike("25.2");
+  test("[25.2] who must not run as root does not, and says why it waits in the same words", async () => {
+    await alike("25.2");
   });
 
-  test("[25.1] users and groups are the pod's, the container's, the image's and the volumes', as each says", () => {
-    alike("25.1");
+  test("[25.1] users and groups are the pod's, the container's, the image's and the volumes', as each says", async () => {
+    await alike("25.1");
   });
 
-  test("[25.3][25.4] privileges are given and taken alike, and the same of the machine is hidden", () => {
-    for (const row of ["25.3", "25.4"]) alike(row);
+  test("[25.3][25.4] privileges are given and taken alike, and the same of the machine is hidden", async () => {
+    for (const row of ["25.3", "25.4"]) await alike(row);
   });
 
-  test("[25.5][27.1.32] seccomp profiles are the runtime's, the node's files or none", () => {
-    for (const row of ["25.5", "27.1.32"]) alike(row);
+  test("[25.5][27.1.32] seccomp profiles are the runtime's, the node's files or none", async () => {
+    for (const row of ["25.5", "27.1.32"]) await alike(row);
   });
 
-  test("[5.9][25.6] AppArmor, strict groups and resources of whole pods are refused where they cannot be had", () => {
-    for (const row of ["5.9", "25.6"]) alike(row);
+  test("[5.9][25.6] AppArmor, strict groups and resources of whole pods are refused where they cannot be had", async () => {
+    for (const row of ["5.9", "25.6"]) await alike(row);
   });
 
-  test("[25.7][27.1.15] a pod has users of its own, in its processes, its mounts and on disk, or says why it cannot", () => {
-    for (const row of ["25.7", "27.1.15"]) alike(row);
+  test("[25.7][27.1.15] a pod has users of its own, in its processes, its mounts and on disk, or says why it cannot", async () => {
+    for (const row of ["25.7", "27.1.15"]) await alike(row);
   });
 
-  test("[7.29] a container that takes more memory than it may is killed, and its status says so", () => {
-    alike("7.29");
+  test("[7.29] a container that takes more memory than it may is killed, and its status says so", async () => {
+    await alike("7.29");
   });
 
-  test("[25.11] ports of the node are mapped alike, and none is given twice", () => {
-    alike("25.11");
+  test("[25.11] ports of the node are mapped alike, and none is given twice", async () => {
+    await alike("25.11");
   });
 
-  test("[5.7][7.1][25.9] the kernel's settings that are safe or allowed are the pod's, others turn it away", () => {
-    for (const row of ["5.7", "25.9"]) alike(row);
+  test("[5.7][7.1][25.9] the kernel's settings that are safe or allowed are the pod's, others turn it away", async () => {
+    for (const row of ["5.7", "25.9"]) await alike(row);
   });
 
-  test("[7.1][25.8] a class's handler and overhead are the pod's, and a class that is gone is told alike", () => {
-    for (const row of ["7.1", "25.8"]) alike(row);
+  test("[7.1][25.8] a class's handler and overhead are the pod's, and a class that is gone is told alike", async () => {
+    for (const row of ["7.1", "25.8"]) await alike(row);
   });
 
-  test("[5.1][5.2] what there is no room for is turned away with the same amounts", () => {
-    for (const row of ["5.1", "5.2"]) alike(row);
+  test("[5.1][5.2] what there is no room for is turned away with the same amounts", async () => {
+    for (const row of ["5.1", "5.2"]) await alike(row);
   });
 
-  test("[5.3][5.4] what selects another node, or another system, is turned away in the same words", () => {
-    for (const row of ["5.3", "5.4"]) alike(row);
+  test("[5.3][5.4] what selects another node, or another system, is turned away in the same words", async () => {
+    for (const row of ["5.3", "5.4"]) await alike(row);
   });
 
-  test("[5.10] what needs a feature that its node does not declare is turned away in the same words", () => {
-    alike("5.10");
+  test("[5.10] what needs a feature that its node does not declare is turned away in the same words", async () => {
+    await alike("5.10");
   });
 
-  test("every case belongs to a row", () => {
+  deckhandTest("every case belongs to a row", () => {
     assert.ok(CASES.every(({ rows }) => rows.length > 0));
     assert.equal(new Set(CASES.map(({ name }) => name)).size, CASES.length);
-    figure("pods compared", CASES.length, "pairs");
-    const fields = [...results.values()].map(fieldsCompared).reduce((sum, count) => sum + count, 0);
-    figure("fields compared", fields, "fields");
+    figure("pods compared", CASES.length, "pods");
+    figure("fields compared", recording.compared, "fields");
   });
 });
 
-void suite("pods that are in each other's way, or in the node's", () => pushedOut(() => world));
+void suite("pods that are in each other's way, or in the node's", () => pushedOut(() => world, recording));
 
 void suite("what our node does by itself", () => {
-  test("[25.8] a pod whose class comes late runs as soon as it comes, without waiting for another try", async () => {
-    const { pods } = world;
-    const { node } = world.place("deckhand");
-    await bindWithoutClass(world, podOn(node, "class-late", { containers: [sh("sleep 1000")] }), node);
-    const isTold = async () =>
-      (await pods.eventsOf("class-late")).some(({ message }) => message?.includes("not found"));
-    await waitUntil("the missing class to be told", 30_000, isTold, 200);
-    const sinceMs = Date.now();
-    await makeClass(pods, `gone-${node}`, { handler: "test-handler" });
-    await pods.first("class-late", "has a sandbox", ({ status }) => status?.podIP !== undefined, 9_000);
-    figure("from the class to the pod's address", Date.now() - sinceMs, "ms");
-    await pods.delete("class-late", 0);
-    await pods.gone("class-late");
-  });
+  deckhandTest(
+    "[25.8] a pod whose class comes late runs as soon as it comes, without waiting for another try",
+    async () => {
+      const { pods } = world;
+      const { node } = world.place("deckhand");
+      await bindWithoutClass(world, podOn(node, "class-late", { containers: [sh("sleep 1000")] }), node);
+      const isTold = async () =>
+        (await pods.eventsOf("class-late")).some(({ message }) => message?.includes("not found"));
+      await waitUntil("the missing class to be told", 30_000, isTold, 200);
+      const sinceMs = Date.now();
+      await makeClass(pods, `gone-${node}`, { handler: "test-handler" });
+      await pods.first("class-late", "has a sandbox", ({ status }) => status?.podIP !== undefined, 9_000);
+      figure("from the class to the pod's address", Date.now() - sinceMs, "ms");
+      await pods.delete("class-late", 0);
+      await pods.gone("class-late");
+    },
+  );
 });
 
 void suite("pods that run while their node becomes another", () => {
-  test("[5.13] an agent that was killed takes none of them for unfit: no container ends, whatever labels and room are left", async () => {
-    const { pods } = world;
-    const { node } = world.place("deckhand");
-    const names = Array.from({ length: 4 }, (_, index) => `stays-${index}`);
-    await cluster.kubectl("label", "node", node, "place=here");
-    const asking = { ...SLEEPER, resources: { requests: { cpu: "300m" } } };
-    const ofNode = { nodeSelector: { place: "here" }, containers: [asking] };
-    await waitUntil("the label to count", 30_000, async () => {
-      const name = "scout";
-      await pods.create(podOn(node, name, ofNode));
-      const { status } = await pods.first(name, "was judged", (at) => isRunning(at) || at.status?.phase === "Failed");
-      await pods.delete(name, 0);
-      await pods.gone(name);
-      return status?.phase === "Running";
-    });
-    for (const name of names) await pods.create(podOn(node, name, ofNode));
-    for (const name of names) await pods.running(name);
-    const idsOf = () => names.map((name) => pods.latest(name)?.status?.containerStatuses?.[0]?.containerID);
-    const before = idsOf();
-    const versionsBefore = names.map((name) => pods.versions(name).length);
-    await cluster.component(`kubelet@${node}`).kill();
-    await cluster.kubectl("label", "node", node, "place-");
-    await cluster.changeAgent(node, "deckhand", { configuration: { kubeReserved: { cpu: "1900m" } } });
-    const reads = "jsonpath={.status.allocatable.cpu}";
-    const isSmall = async () => (await cluster.kubectl("get", "node", node, "-o", reads)) === "100m";
-    await waitUntil("the node to say how little it can give", 60_000, isSmall, 500);
-    await pods.create(podOn(node, "comes-late", ofNode));
-    await pods.first("comes-late", "was turned away", ({ status }) => status?.reason === "OutOfcpu");
-    assert.deepEqual(idsOf(), before);
-    for (const [index, name] of names.entries()) {
-      const later = pods.versions(name).slice(versionsBefore[index]);
-      assert.ok(
-        later.every(({ pod }) => pod.status?.phase === "Running" && isRunning(pod)),
-        `${name} flapped`,
-      );
-      assert.equal(pods.latest(name)?.status?.containerStatuses?.[0]?.restartCount, 0);
-    }
-    for (const name of [...names, "comes-late"]) await pods.delete(name, 1);
-    for (const name of [...names, "comes-late"]) await pods.gone(name);
-  });
+  deckhandTest(
+    "[5.13] an agent that was killed takes none of them for unfit: no container ends, whatever labels and room are left",
+    async () => {
+      const { pods } = world;
+      const { node } = world.place("deckhand");
+      const names = Array.from({ length: 4 }, (_, index) => `stays-${index}`);
+      await cluster.kubectl("label", "node", node, "place=here");
+      const asking = { ...SLEEPER, resources: { requests: { cpu: "300m" } } };
+      const ofNode = { nodeSelector: { place: "here" }, containers: [asking] };
+      await waitUntil("the label to count", 30_000, async () => {
+        const name = "scout";
+        await pods.create(podOn(node, name, ofNode));
+        const { status } = await pods.first(name, "was judged", (at) => isRunning(at) || at.status?.phase === "Failed");
+        await pods.delete(name, 0);
+        await pods.gone(name);
+        return status?.phase === "Running";
+      });
+      for (const name of names) await pods.create(podOn(node, name, ofNode));
+      for (const name of names) await pods.running(name);
+      const idsOf = () => names.map((name) => pods.latest(name)?.status?.containerStatuses?.[0]?.containerID);
+      const before = idsOf();
+      const versionsBefore = names.map((name) => pods.versions(name).length);
+      await cluster.component(`kubelet@${node}`).kill();
+      await cluster.kubectl("label", "node", node, "place-");
+      await cluster.changeAgent(node, "deckhand", { configuration: { kubeReserved: { cpu: "1900m" } } });
+      const reads = "jsonpath={.status.allocatable.cpu}";
+      const isSmall = async () => (await cluster.kubectl("get", "node", node, "-o", reads)) === "100m";
+      await waitUntil("the node to say how little it can give", 60_000, isSmall, 500);
+      await pods.create(podOn(node, "comes-late", ofNode));
+      await pods.first("comes-late", "was turned away", ({ status }) => status?.reason === "OutOfcpu");
+      assert.deepEqual(idsOf(), before);
+      for (const [index, name] of names.entries()) {
+        const later = pods.versions(name).slice(versionsBefore[index]);
+        assert.ok(
+          later.every(({ pod }) => pod.status?.phase === "Running" && isRunning(pod)),
+          `${name} flapped`,
+        );
+        assert.equal(pods.latest(name)?.status?.containerStatuses?.[0]?.restartCount, 0);
+      }
+      for (const name of [...names, "comes-late"]) await pods.delete(name, 1);
+      for (const name of [...names, "comes-late"]) await pods.gone(name);
+    },
+  );
 });
 
 void suite("pods on a node that is short of something", () => {
@@ -197,7 +205,7 @@ void suite("pods on a node that is short of something", () => {
       const isShort = async () => (await cluster.kubectl("get", "node", node, "-o", reads)) === "True";
       await waitUntil(`${node} to say it is short of memory`, 60_000, isShort, 500);
     }
-    for (const [name, both] of await runCases(world, PRESSURE_CASES)) results.set(name, both);
-    alike("5.6");
+    await runs.run(world, PRESSURE_CASES);
+    await alike("5.6");
   });
 });

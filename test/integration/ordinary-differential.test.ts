@@ -1,7 +1,7 @@
 /**
- * The same ordinary pods under the Go kubelet and under Deckhand, in one cluster and at once: volumes of every kind, environment,
- * names and resolvers, images with and without credentials, and each of them refused in every way a user meets. What is published,
- * what is told as events, what a container sees, what lies on the node, what the runtime is told and what is left must be the same.
+ * Ordinary pods under Deckhand, compared with what the Go kubelet did with the same pods: volumes of every kind, environment,
+ * names and resolvers, images with and without credentials, and each of them rejected in every way a user meets. Statuses, events,
+ * what a container sees, the node's files and mounts and the requests to the runtime must be the same, and nothing may be left.
  */
 import assert from "node:assert/strict";
 import { rm, writeFile } from "node:fs/promises";
@@ -9,7 +9,8 @@ import type { Server } from "node:net";
 import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { figure } from "../figures.ts";
-import { NODES, SIDES } from "../golden/sides.ts";
+import { Recording } from "../golden/recording.ts";
+import { deckhandTest, NODES, SIDES } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
 import { type Case, type World, worldOf } from "./ordinary-differential/case.ts";
 import { CLAIM_CASES } from "./ordinary-differential/cases/claims.ts";
@@ -21,10 +22,9 @@ import {
 import { FILE_CASES, LIVE_CASES, PATIENT_CASES } from "./ordinary-differential/cases/files.ts";
 import { IMAGE_CASES, OVER_THE_LIMIT } from "./ordinary-differential/cases/images.ts";
 import { VOLUME_CASES } from "./ordinary-differential/cases/volumes.ts";
-import { DIFFERENCES, type Difference, fieldsCompared, alike as isAlike } from "./ordinary-differential/differences.ts";
+import { rewriteOfGo, unneededDifferences } from "./ordinary-differential/differences.ts";
 import { makeObjects, prepareNodes } from "./ordinary-differential/objects.ts";
-import type { Both } from "./ordinary-differential/observe.ts";
-import { runCases } from "./ordinary-differential/run.ts";
+import { CaseRuns } from "./ordinary-differential/run.ts";
 
 const CASES: readonly Case[] = [
   ...LIVE_CASES,
@@ -54,8 +54,8 @@ const LONG_RESOLVER_FILE = [
 let both: BothAgents;
 let world: World;
 let sockets: readonly Server[] = [];
-const results = new Map<string, Both>();
-const needed = new Set<Difference>();
+const recording = Recording.open("ordinary-differential", { rewrite: rewriteOfGo });
+const runs = new CaseRuns(recording);
 
 before(async () => {
   both = await BothAgents.start(AT_FIRST);
@@ -63,19 +63,14 @@ before(async () => {
   world = worldOf(both);
   sockets = await prepareNodes(world);
   await makeObjects(world);
-  const keep = (some: ReadonlyMap<string, Both>) => {
-    for (const [name, both] of some) results.set(name, both);
-  };
-  const [patient, others] = await Promise.all([runCases(world, PATIENT_CASES), runCases(world, CASES)]);
-  keep(patient);
-  keep(others);
+  await Promise.all([runs.run(world, PATIENT_CASES), runs.run(world, CASES)]);
 
   await Promise.all(SIDES.map((side) => cluster.changeAgent(NODES[side], side, LATER)));
   const files = SIDES.map((side) => join(both.node(side).folder, "resolv.conf"));
   for (const file of files) await writeFile(file, LONG_RESOLVER_FILE);
-  keep(await runCases(world, [...WITHOUT_CLUSTER_DNS, ...OVER_THE_LIMIT]));
+  await runs.run(world, [...WITHOUT_CLUSTER_DNS, ...OVER_THE_LIMIT]);
   for (const file of files) await rm(file);
-  keep(await runCases(world, WITHOUT_RESOLVER_FILE));
+  await runs.run(world, WITHOUT_RESOLVER_FILE);
 });
 
 after(async () => {
@@ -83,18 +78,18 @@ after(async () => {
   await both.end();
 });
 
-const alike = (row: string) => isAlike(row, { cases: ALL_CASES, results, needed });
+const alike = (row: string) => runs.alike(row);
 
 void suite("the same ordinary pods under both agents", () => {
-  test("[9.1][9.2] an image is there, is pulled or is not, as the policy says, and the events tell it", () => {
-    for (const row of ["9.1", "9.2"]) alike(row);
+  test("[9.1][9.2] an image is there, is pulled or is not, as the policy says, and the events tell it", async () => {
+    for (const row of ["9.1", "9.2"]) await alike(row);
   });
 
-  test("[9.3] a pull in vain waits, and keeps saying why", () => {
-    alike("9.3");
+  test("[9.3] a pull in vain waits, and keeps saying why", async () => {
+    await alike("9.3");
   });
 
-  test("[9.4] pulls go one after the other when that is asked for, and none goes over the limit", () => {
+  test("[9.4] pulls go one after the other when that is asked for, and none goes over the limit", async () => {
     for (const side of SIDES) {
       const pulls = (world.node(side).criProxy?.calls ?? []).filter(({ method }) => method === "PullImage");
       const serial = pulls.filter(({ request }) => !JSON.stringify(imageOf(request)).match(/served-2[12]:/));
@@ -104,98 +99,94 @@ void suite("the same ordinary pods under both agents", () => {
         assert.ok(next === undefined || next.startedWallMs >= (call.endedWallMs ?? Infinity), `${side}: pull ${index}`);
       }
     }
-    alike("9.4");
+    await alike("9.4");
   });
 
-  test("[9.5][9.6] credentials of the pod's secrets and of the node's files are tried, each for its own images", () => {
-    for (const row of ["9.5", "9.6"]) alike(row);
+  test("[9.5][9.6] credentials of the pod's secrets and of the node's files are tried, each for its own images", async () => {
+    for (const row of ["9.5", "9.6"]) await alike(row);
   });
 
-  test("[9.12] an image is mounted as a volume, or the pod says why it is not", () => {
-    alike("9.12");
+  test("[9.12] an image is mounted as a volume, or the pod says why it is not", async () => {
+    await alike("9.12");
   });
 
-  test("[13.1] containers start when every volume is there, and until then the events say what is missing", () => {
-    alike("13.1");
+  test("[13.1] containers start when every volume is there, and until then the events say what is missing", async () => {
+    await alike("13.1");
   });
 
-  test("[13.4][13.5][27.1.12] empty folders on disk and in memory have the same modes, sizes and marks", () => {
-    for (const row of ["13.4", "13.5", "27.1.12"]) alike(row);
+  test("[13.4][13.5][27.1.12] empty folders on disk and in memory have the same modes, sizes and marks", async () => {
+    for (const row of ["13.4", "13.5", "27.1.12"]) await alike(row);
   });
 
-  test("[13.6] paths of the host are checked for their type, made where asked for, and owned by whom they were", () => {
-    alike("13.6");
+  test("[13.6] paths of the host are checked for their type, made where asked for, and owned by whom they were", async () => {
+    await alike("13.6");
   });
 
-  test("[13.7][27.1.9][27.1.11] files of ConfigMaps and Secrets are the same, and so is the way they are laid out", () => {
-    for (const row of ["13.7", "27.1.9", "27.1.11"]) alike(row);
+  test("[13.7][27.1.9][27.1.11] files of ConfigMaps and Secrets are the same, and so is the way they are laid out", async () => {
+    for (const row of ["13.7", "27.1.9", "27.1.11"]) await alike(row);
   });
 
-  test("[13.8] what is changed in the cluster changes in the volumes and nowhere else", () => {
-    alike("13.8");
+  test("[13.8] what is changed in the cluster changes in the volumes and nowhere else", async () => {
+    await alike("13.8");
   });
 
-  test("[13.9][13.10] files of the pod's own fields, and of all sources together, are the same", () => {
-    for (const row of ["13.9", "13.10"]) alike(row);
+  test("[13.9][13.10] files of the pod's own fields, and of all sources together, are the same", async () => {
+    for (const row of ["13.9", "13.10"]) await alike(row);
   });
 
-  test("[13.11] tokens claim the same and can be read by the same users", () => {
-    alike("13.11");
+  test("[13.11] tokens claim the same and can be read by the same users", async () => {
+    await alike("13.11");
   });
 
-  test("[13.13] the group of the pod gets at the same files in the same way", () => {
-    alike("13.13");
+  test("[13.13] the group of the pod gets at the same files in the same way", async () => {
+    await alike("13.13");
   });
 
-  test("[13.14][27.1.16] parts of volumes are mounted from the same place, and none from outside the volume", () => {
-    for (const row of ["13.14", "27.1.16"]) alike(row);
+  test("[13.14][27.1.16] parts of volumes are mounted from the same place, and none from outside the volume", async () => {
+    for (const row of ["13.14", "27.1.16"]) await alike(row);
   });
 
-  test("[13.15] mounts are read-only, recursive and propagated alike", () => {
-    alike("13.15");
+  test("[13.15] mounts are read-only, recursive and propagated alike", async () => {
+    await alike("13.15");
   });
 
-  test("[13.16][13.30] claims lead to the same volumes, and those that lead nowhere are told in the same words", () => {
-    for (const row of ["13.16", "13.30"]) alike(row);
+  test("[13.16][13.30] claims lead to the same volumes, and those that lead nowhere are told in the same words", async () => {
+    for (const row of ["13.16", "13.30"]) await alike(row);
   });
 
-  test("[24.1][24.2][24.3] the resolver is made of the same servers, domains and options, and cut in the same way", () => {
-    for (const row of ["24.1", "24.2", "24.3"]) alike(row);
+  test("[24.1][24.2][24.3] the resolver is made of the same servers, domains and options, and cut in the same way", async () => {
+    for (const row of ["24.1", "24.2", "24.3"]) await alike(row);
   });
 
-  test("[7.27][24.4][27.1.14] names and the file of hosts are the same, byte for byte", () => {
-    for (const row of ["7.27", "24.4", "27.1.14"]) alike(row);
+  test("[7.27][24.4][27.1.14] names and the file of hosts are the same, byte for byte", async () => {
+    for (const row of ["7.27", "24.4", "27.1.14"]) await alike(row);
   });
 
-  test("[24.5] the resolver's file is the same, byte for byte", () => {
-    alike("24.5");
+  test("[24.5] the resolver's file is the same, byte for byte", async () => {
+    await alike("24.5");
   });
 
-  test("[24.6] the variables of Services are the same", () => {
-    alike("24.6");
+  test("[24.6] the variables of Services are the same", async () => {
+    await alike("24.6");
   });
 
-  test("[24.7][7.21] variables and commands are put together alike, and what is missing is told in the same words", () => {
-    for (const row of ["24.7", "7.21"]) alike(row);
+  test("[24.7][7.21] variables and commands are put together alike, and what is missing is told in the same words", async () => {
+    for (const row of ["24.7", "7.21"]) await alike(row);
   });
 
-  test("[24.8][24.9] fields and resources of the pod become the same variables", () => {
-    for (const row of ["24.8", "24.9"]) alike(row);
+  test("[24.8][24.9] fields and resources of the pod become the same variables", async () => {
+    for (const row of ["24.8", "24.9"]) await alike(row);
   });
 
-  test("every difference that is meant is there, and every case belongs to a row", () => {
+  deckhandTest("every intended difference is needed, and every case belongs to a row", () => {
     assert.deepEqual(
-      DIFFERENCES.filter((row) => !needed.has(row) && row.isByChance !== true).map(({ why }) => why),
+      unneededDifferences(recording.suite, runs.needed).map(({ why }) => why),
       [],
     );
     assert.ok(ALL_CASES.every(({ rows }) => rows.length > 0));
     assert.equal(new Set(ALL_CASES.map(({ name }) => name)).size, ALL_CASES.length);
-    figure("pods compared", ALL_CASES.length, "pairs");
-    figure(
-      "fields compared",
-      [...results.values()].map(fieldsCompared).reduce((sum, count) => sum + count, 0),
-      "fields",
-    );
+    figure("pods compared", ALL_CASES.length, "pods");
+    figure("fields compared", recording.compared, "fields");
   });
 });
 

@@ -1,11 +1,12 @@
-/** A pod that ends because a critical one finds no room, and one that a taint keeps away: under both agents at once. */
+/** A pod that ends because a critical one finds no room, and one that a taint keeps away, under each agent. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Node, Pod } from "../../../src/api/gen/core-v1.ts";
 import { nodes } from "../../../src/api/resources.ts";
 import { parseQuantity, quantityMilliValue } from "../../../src/base/quantity.ts";
 import { waitUntil } from "../../cluster/wait.ts";
-import { SIDES, type Side } from "../../golden/sides.ts";
+import type { Recording } from "../../golden/recording.ts";
+import { deckhandTest, type Side } from "../../golden/sides.ts";
 import { hasFailedWhole, isRunning, podOn, SLEEPER, sh } from "../../support/cluster-pods.ts";
 import type { World } from "../ordinary-differential/case.ts";
 import { neutral } from "../ordinary-differential/neutral.ts";
@@ -15,11 +16,7 @@ const forever = new AbortController().signal;
 /** Ends badly when it is told to end: of one that ends well the Go kubelet 1.36.4 forgets why it ended, and calls it Succeeded. */
 const ENDS_BADLY = sh("trap 'exit 3' TERM; while :; do sleep 1000 & wait; done");
 
-export function pushedOut(world: () => World): void {
-  const onBoth = async <T>(work: (side: Side) => Promise<T>) => {
-    const [go, deckhand] = await Promise.all(SIDES.map(work));
-    return { go, deckhand };
-  };
+export function pushedOut(world: () => World, recording: Recording): void {
   const nodeOf = (side: Side): Promise<Node> =>
     world().pods.api.get(nodes, { name: world().place(side).node }, forever);
   const asking = (side: Side, name: string, milliCpu: bigint, priorityClassName?: string): Pod =>
@@ -27,14 +24,14 @@ export function pushedOut(world: () => World): void {
       containers: [{ ...ENDS_BADLY, resources: { requests: { cpu: `${milliCpu}m` } } }],
       ...(priorityClassName === undefined ? {} : { priorityClassName }),
     });
-  const neutrally = (side: Side, pod: Pod, value: unknown) =>
-    neutral(value, { pod, place: world().place(side), cluster: world().cluster.layout.name });
+  const neutrally = async (side: Side, pod: Pod, value: unknown) =>
+    neutral(value, { pod, place: world().place(side), facts: await world().facts(side) });
   const eventsOf = async (name: string, reason: string) =>
     (await world().pods.eventsOf(name)).filter((event) => event.reason === reason);
 
   test("[5.5] a pod ends for a critical one, with the same status, condition and event, and the critical one runs", async () => {
     const { pods } = world();
-    const seen = await onBoth(async (side) => {
+    await recording.check("preempted pod", async (side) => {
       const { status } = await nodeOf(side);
       const milliCpu = quantityMilliValue(parseQuantity(status?.allocatable?.["cpu"] ?? "0"));
       const weak = asking(side, "weak", milliCpu - 100n);
@@ -54,17 +51,17 @@ export function pushedOut(world: () => World): void {
       const { phase, reason, message, conditions, containerStatuses } = ended.status ?? {};
       const states = containerStatuses?.map(({ state, ready }) => ({ state, ready }));
       const byType = (conditions ?? []).toSorted((a, b) => (a.type < b.type ? -1 : 1));
-      return { told, status: neutrally(side, ended, { phase, reason, message, conditions: byType, states }) };
+      const written = await neutrally(side, ended, { phase, reason, message, conditions: byType, states });
+      assert.deepEqual(told, [["Warning", "Preempted in order to admit critical pod", 1]]);
+      assert.match(
+        JSON.stringify(written),
+        /"DisruptionTarget".*"TerminationByKubelet"|"TerminationByKubelet".*"DisruptionTarget"/,
+      );
+      return { events: told, status: written };
     });
-    assert.deepEqual(seen.deckhand, seen.go);
-    assert.deepEqual(seen.go?.told, [["Warning", "Preempted in order to admit critical pod", 1]]);
-    assert.match(
-      JSON.stringify(seen.go?.status),
-      /"DisruptionTarget".*"TerminationByKubelet"|"TerminationByKubelet".*"DisruptionTarget"/,
-    );
   });
 
-  test("[5.5] a pod that ends well for another has still not succeeded", async () => {
+  deckhandTest("[5.5] a pod that ends well for another has still not succeeded", async () => {
     const { pods } = world();
     const milliCpu = quantityMilliValue(parseQuantity((await nodeOf("deckhand")).status?.allocatable?.["cpu"] ?? "0"));
     const weak = asking("deckhand", "polite", milliCpu - 100n);
@@ -94,7 +91,7 @@ export function pushedOut(world: () => World): void {
         {},
         forever,
       );
-    const seen = await onBoth(async (side) => {
+    await recording.check("pod that does not tolerate a taint", async (side) => {
       await taint(side, [{ key: "maintenance", effect: "NoExecute" }]);
       try {
         const pod = asking(side, "tainted", 1n);
@@ -107,15 +104,14 @@ export function pushedOut(world: () => World): void {
         });
         const told = (await eventsOf(name, "TaintToleration")).map(({ type, message }) => [type, message]);
         await pods.delete(name, 0);
+        assert.deepEqual(told[0], [
+          "Warning",
+          "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
+        ]);
         return told[0];
       } finally {
         await taint(side, null);
       }
     });
-    assert.deepEqual(seen.deckhand, [
-      "Warning",
-      "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate",
-    ]);
-    assert.deepEqual(seen.deckhand, seen.go);
   });
 }

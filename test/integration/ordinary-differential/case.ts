@@ -1,10 +1,12 @@
-/** What one case is: a pod that is made on both nodes, how far it comes, and how it is told apart from the others. */
+/** What one case is: a pod that is created on the node of each agent, how far it comes, and which observations of it are compared. */
 import type { Container, Pod, PodSpec, Volume, VolumeMount } from "../../../src/api/gen/core-v1.ts";
 import type { ClusterNode } from "../../cluster/cluster.ts";
-import { NODES, type Side } from "../../golden/sides.ts";
+import { NODES, nameOn, type Side } from "../../golden/sides.ts";
 import { type BothAgents } from "../../support/both-agents.ts";
 import { BUSYBOX, STAY } from "../../support/cluster-pods.ts";
+import { type ClusterFacts, clusterFacts } from "./cluster-facts.ts";
 import { VIEW } from "./container-view.ts";
+import type { Look } from "./observe.ts";
 
 /** How far a pod comes; what is seen of it is taken at these moments. */
 export type Ending =
@@ -13,8 +15,8 @@ export type Ending =
   | { readonly kind: "runs" }
   /** A container waits for these reasons, one after the other. */
   | { readonly kind: "waits"; readonly reasons: readonly string[] }
-  /** Nothing of it runs, for so long. */
-  | { readonly kind: "stays"; readonly forMs: number }
+  /** Nothing of it runs, for so long under that agent. */
+  | { readonly kind: "stays"; readonly forMs: Readonly<Record<Side, number>> }
   /** An event of the pod holds this text; nothing of it runs. */
   | { readonly kind: "told"; readonly text: string };
 
@@ -28,7 +30,6 @@ export const told = (text: string): Ending => ({ kind: "told", text });
 export interface Place {
   readonly side: Side;
   readonly node: string;
-  readonly otherNode: string;
   /** Registries, as they stand before an image's name. */
   readonly open: string;
   readonly guarded: string;
@@ -37,21 +38,31 @@ export interface Place {
 export interface World extends Pick<BothAgents, "cluster" | "pods"> {
   place(side: Side): Place;
   node(side: Side): ClusterNode;
+  facts(side: Side): Promise<ClusterFacts>;
 }
 
 export const worldOf = (both: BothAgents): World => {
   const { cluster, pods } = both;
   const { open, guarded } = cluster.registry;
-  const place = (side: Side): Place => {
-    const otherNode = NODES[side === "go" ? "deckhand" : "go"];
-    return { side, node: NODES[side], otherNode, open, guarded };
+  const place = (side: Side): Place => ({ side, node: NODES[side], open, guarded });
+  const known = new Map<Side, Promise<ClusterFacts>>();
+  const facts = (side: Side): Promise<ClusterFacts> => {
+    const found = known.get(side) ?? clusterFacts(cluster, pods, both.node(side));
+    known.set(side, found);
+    return found;
   };
-  return { cluster, pods, place, node: (side) => both.node(side) };
+  return { cluster, pods, place, node: (side) => both.node(side), facts };
 };
 
+/** A value that is not compared on either side, because chance decides on it under one of the agents. */
+export interface LeftOut {
+  readonly part: keyof Look;
+  /** Matches keys of the part. */
+  readonly keys: RegExp;
+  readonly why: string;
+}
+
 export interface Case {
-  /** Which try it is, after the first. */
-  readonly again?: number;
   /** Part of the pods' names, and the only one of its kind. */
   readonly name: string;
   /** The rows of the ledger it shows something of. */
@@ -61,14 +72,14 @@ export interface Case {
   readonly metadata?: Pick<NonNullable<Pod["metadata"]>, "labels" | "annotations">;
   /** It comes to its end only at another try. What waits for ever is tried again anyway. */
   readonly isTriedAgain?: true;
+  readonly leavesOut?: LeftOut;
   /** Otherwise than by a plain create. */
   readonly create?: (world: World, pod: Pod, side: Side) => Promise<void>;
-  /** Done once, when both pods have printed what they see; each of them prints it again and ends. */
+  /** Done once, when every pod of the case has printed what it sees; each prints it again and ends. */
   readonly meanwhile?: (world: World) => Promise<void>;
 }
 
-export const podName = ({ name, again }: Pick<Case, "name" | "again">, side: Side): string =>
-  `${name}${again === undefined ? "" : `-again-${again}`}-${NODES[side]}`;
+export const podName = ({ name }: Pick<Case, "name">, side: Side): string => nameOn(side, name);
 
 const waitsForEver = ({ ending }: Case): boolean =>
   ending.kind === "waits" || ending.kind === "told" || ending.kind === "stays";

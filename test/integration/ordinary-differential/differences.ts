@@ -1,11 +1,11 @@
 /**
- * Every difference between the two agents that is meant, each with its reason. A row rewrites what was seen on one side, so that what
- * is left must be the same; a row that no case needs fails the suite, unless chance decides whether one does.
+ * Every intended difference between the two agents, each with its reason. A row rewrites the observations of one agent, so that the
+ * rest must be the same. Rows of the Go kubelet are applied to its recorded answers when they are compared, so the recording
+ * decides which of them are needed; a row that no case needs fails the suite.
  */
-import assert from "node:assert/strict";
-import { SIDES, type Side } from "../../golden/sides.ts";
-import type { Case } from "./case.ts";
-import type { Both, Look } from "./observe.ts";
+import { readRecording } from "../../golden/recording.ts";
+import type { Side } from "../../golden/sides.ts";
+import type { Look } from "./observe.ts";
 
 export interface Difference {
   readonly cases: RegExp;
@@ -15,17 +15,16 @@ export interface Difference {
   readonly text: RegExp;
   readonly becomes: string;
   readonly why: string;
-  readonly isByChance?: true;
 }
 
-export const DIFFERENCES: readonly Difference[] = [
+const DIFFERENCES: readonly Difference[] = [
   {
     cases: /^(?:pull|image-volume)-/,
     part: "statuses",
     side: "deckhand",
     text: /; next try at <time>(?=")/g,
     becomes: "",
-    why: "beyond upstream's words, a pull in vain says when it is tried again",
+    why: "beyond upstream's words, Deckhand says when it tries a failed pull again",
   },
   {
     cases: /^image-volume-/,
@@ -33,8 +32,7 @@ export const DIFFERENCES: readonly Difference[] = [
     side: "go",
     text: /"Normal Pulled - Container image \\"[^"]*\/files-\d:1\\" already present on machine and can be accessed by the pod":\d+,/g,
     becomes: "",
-    why: "the Go kubelet asks for the images of volumes anew at every look at a pod, and tells each time that they are there",
-    isByChance: true,
+    why: "the Go kubelet looks for the images of volumes at every sync of a pod, and reports each time that they are present",
   },
   {
     cases: /^image-volume-always$/,
@@ -42,8 +40,7 @@ export const DIFFERENCES: readonly Difference[] = [
     side: "go",
     text: /(?<told>"Normal (?:Pulled|Pulling) - (?:[^"\\]|\\.)*\/files-2:1(?:[^"\\]|\\.)*":)\d+/g,
     becomes: "$<told>1",
-    why: "the Go kubelet pulls the images of volumes anew at every look at a pod, also when it is long running",
-    isByChance: true,
+    why: "the Go kubelet pulls the images of volumes again at every sync of a pod, also when its containers run",
   },
   {
     cases: /^dns-/,
@@ -51,8 +48,7 @@ export const DIFFERENCES: readonly Difference[] = [
     side: "go",
     text: /(?<told>"Warning (?:DNSConfigForming|MissingClusterDNS) - (?:[^"\\]|\\.)*":)[1-9]/g,
     becomes: "$<told>1",
-    why: "the Go kubelet tells it whenever it puts a sandbox's configuration together, however often that is; we once for each sandbox",
-    isByChance: true,
+    why: "the Go kubelet reports it whenever it puts a sandbox's configuration together, however often that is; Deckhand once for each sandbox",
   },
   {
     cases: /^pull-secret-and-missing$/,
@@ -60,8 +56,7 @@ export const DIFFERENCES: readonly Difference[] = [
     side: "go",
     text: /(?<told>"Warning FailedToRetrieveImagePullSecret - [^"]*":)[1-9]/g,
     becomes: "$<told>1",
-    why: "the Go kubelet tells of a secret that is missing at every look at a pod, however many there are; we once for each try",
-    isByChance: true,
+    why: "the Go kubelet reports a missing secret at every sync of a pod, however many there are; Deckhand once for each try",
   },
   {
     cases: /^(?:empty-again|mount-read-only-written|live-files|live-labels|group-denied|hosts-own)$/,
@@ -69,7 +64,7 @@ export const DIFFERENCES: readonly Difference[] = [
     side: "go",
     text: /,"(?:plugins|volumes)(?:\/kubernetes\.io~[a-z-]+)?":"d 75[05] 0:0"/g,
     becomes: "",
-    why: "when a pod has ended the folders that held its volumes go with the last of them; the Go kubelet leaves them, empty, until it is deleted",
+    why: "when a pod has ended, Deckhand removes the directories of its volumes with the last volume; the Go kubelet leaves them, empty, until the pod is deleted",
   },
   {
     cases: /./,
@@ -77,8 +72,7 @@ export const DIFFERENCES: readonly Difference[] = [
     side: "go",
     text: /(?<="(?:\.|volumes)":"d )755(?= 0:0")/g,
     becomes: "750",
-    why: "in the Go kubelet a pod's folders are made by its worker or by its first volume, whoever is first, and only the worker keeps others out",
-    isByChance: true,
+    why: "in the Go kubelet a pod's worker or its first volume creates the pod's directories, whichever is first, and only the worker denies access to others",
   },
   {
     cases: /^empty-huge-unasked$/,
@@ -86,101 +80,41 @@ export const DIFFERENCES: readonly Difference[] = [
     side: "go",
     text: /,"volumes\/kubernetes\.io~empty-dir(?:\/data)?":"d 7[57][57] 0:0"/g,
     becomes: "",
-    why: "of a volume that is refused for what the pod asks for nothing is made; the Go kubelet makes its folder first",
-    isByChance: true,
-  },
-  {
-    cases: /^token-without-account$/,
-    part: "requests",
-    side: "deckhand",
-    text: /"RunPodSandbox":\[.+\](?=,"CreateContainer":\[\])/g,
-    becomes: '"RunPodSandbox":[]',
-    why: "a sandbox is made while volumes that lack nothing are being brought, also when the API server then refuses the token",
-    isByChance: true,
-  },
-  {
-    cases: /^map-missing-long$/,
-    part: "events",
-    side: "deckhand",
-    text: /,"Warning FailedMount - Unable to attach or mount volumes: unmounted volumes=\[absent hidden\], unattached volumes=\[\], failed to process volumes=\[\]: timed out waiting for the condition":0/g,
-    becomes: "",
-    why: "the Go kubelet 1.36.4 meant to tell after two minutes which volumes are missing, and takes its own deadline for a call that was broken off",
-    isByChance: true,
+    why: "Deckhand creates nothing for a volume whose size it rejects; the Go kubelet creates its directory first",
   },
 ];
 
-const LOOKS = ["statuses", "events", "views", "node", "requests"] as const satisfies readonly (keyof Look)[];
+export const LOOKS = ["statuses", "events", "views", "node", "requests"] as const satisfies readonly (keyof Look)[];
 
-/** What is not the same, one line each, with where it is; and the rows of the table that were needed. */
-export function unlike(one: Case, { go, deckhand }: Both, needed: Set<Difference>): readonly string[] {
-  if (go.kind === "never" || deckhand.kind === "never") {
-    const whys = [go, deckhand].map((seen, index) => (seen.kind === "never" ? `${SIDES[index]}: ${seen.why}` : ""));
-    return [`${one.name} never came so far. ${whys.filter(Boolean).join("; ")}`];
+/** The question of a recording that this part of a case answers. */
+export const questionOf = (caseName: string, part: keyof Look): string => `${caseName} ${part}`;
+
+const isFor = (row: Difference, question: string): boolean =>
+  question.endsWith(` ${row.part}`) && row.cases.test(question.slice(0, -row.part.length - 1));
+
+/** What the answer becomes by the rows for that agent; `needed` is called for each row that changes it. */
+function rewrite(side: Side, question: string, answer: unknown, needed: (row: Difference) => void): unknown {
+  let text = JSON.stringify(answer);
+  for (const row of DIFFERENCES) {
+    if (row.side !== side || !isFor(row, question)) continue;
+    const after = text.replaceAll(row.text, row.becomes);
+    if (after !== text) needed(row);
+    text = after;
   }
-  const both = { go: go.seen, deckhand: deckhand.seen };
-  return [
-    ...unlikeLooks(one, both, needed),
-    ...SIDES.flatMap((side) => both[side].left.map((what) => `${one.name}: ${what} is left under ${side}`)),
-  ];
+  return JSON.parse(text);
 }
 
-export interface Compared {
-  readonly cases: readonly Case[];
-  readonly results: ReadonlyMap<string, Both>;
-  /** Rows of the table that were needed are added. */
-  readonly needed?: Set<Difference>;
-}
+export const rewriteOfGo = (question: string, answer: unknown): unknown =>
+  rewrite("go", question, answer, () => undefined);
 
-/** Every case of the row is the same on both sides. */
-export function alike(row: string, { cases: all, results, needed = new Set() }: Compared): void {
-  const cases = all.filter(({ rows }) => rows.includes(row));
-  assert.ok(cases.length > 0, `a case of ${row}`);
-  const found = cases.flatMap((one) => unlike(one, results.get(one.name) ?? assert.fail(one.name), needed));
-  assert.equal(found.length, 0, `${found.length} differences in ${cases.length} cases\n${found.join("\n")}`);
-}
+export const rewriteOfDeckhand = (question: string, answer: unknown, needed: Set<Difference>): unknown =>
+  rewrite("deckhand", question, answer, (row) => needed.add(row));
 
-export const unlikeLooks = (
-  one: Case,
-  both: Readonly<Record<Side, Look>>,
-  needed = new Set<Difference>(),
-): readonly string[] =>
-  LOOKS.flatMap((part) => {
-    const rewritten = (side: Side): unknown => {
-      let text = JSON.stringify(both[side][part]);
-      for (const row of DIFFERENCES) {
-        if (row.part !== part || row.side !== side || !row.cases.test(one.name)) continue;
-        const after = text.replaceAll(row.text, row.becomes);
-        if (after !== text) needed.add(row);
-        text = after;
-      }
-      return JSON.parse(text);
-    };
-    return unlikeIn(rewritten("go"), rewritten("deckhand"), `${one.name}: ${part}`);
-  });
-
-function unlikeIn(theirs: unknown, ours: unknown, where: string): readonly string[] {
-  if (Object.is(theirs, ours)) return [];
-  if (Array.isArray(theirs) && Array.isArray(ours) && theirs.length !== ours.length) {
-    return [`${where}\n    only theirs ${without(theirs, ours)}\n    only ours   ${without(ours, theirs)}`];
+/** Rows that neither the recorded answers need, nor Deckhand's. */
+export function unneededDifferences(suite: string, neededByDeckhand: ReadonlySet<Difference>): readonly Difference[] {
+  const needed = new Set(neededByDeckhand);
+  for (const { question, answers } of readRecording(suite)) {
+    for (const answer of answers) rewrite("go", question, answer, (row) => needed.add(row));
   }
-  if (isRecord(theirs) && isRecord(ours) && Array.isArray(theirs) === Array.isArray(ours)) {
-    const keys = [...new Set([...Object.keys(theirs), ...Object.keys(ours)])];
-    return keys.flatMap((key) => unlikeIn(theirs[key], ours[key], `${where}.${key}`));
-  }
-  return [`${where}\n    theirs ${JSON.stringify(theirs)}\n    ours   ${JSON.stringify(ours)}`];
+  return DIFFERENCES.filter((row) => !needed.has(row));
 }
-
-/** Of a list that is longer or shorter than the other: what the other does not have. */
-function without(these: readonly unknown[], those: readonly unknown[]): string {
-  const known = new Set(those.map((item) => JSON.stringify(item)));
-  return JSON.stringify(these.filter((item) => !known.has(JSON.stringify(item))));
-}
-
-/** How many single values were held against each other. */
-export const fieldsCompared = ({ go }: Both): number => (go.kind === "never" ? 0 : leavesIn(go.seen));
-
-const leavesIn = (value: unknown): number =>
-  isRecord(value) ? Object.values(value).reduce<number>((sum, item) => sum + leavesIn(item), 0) : 1;
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null;

@@ -27,9 +27,13 @@ export const parseMountinfo = (text: string, wanted: (point: string) => boolean)
 const unescaped = (field: string): string =>
   field.replaceAll(/\\(?<octal>[0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 
+/** What a kernel says of its tmpfs and overlays depends on its version and on how it was built. */
+const OF_THE_KERNEL = /^(?:inode64|volatile|(?:uuid|fsync|xino)=.*)$/;
+
 /** An overlay names its layers. */
 const withoutPlaces = (options: string): string =>
   options
     .split(",")
+    .filter((option) => !OF_THE_KERNEL.test(option))
     .map((option) => option.replace(/=.*\/.*$/, "=<place>"))
     .join(",");

@@ -1,10 +1,11 @@
 /**
- * What was seen on one side, without what cannot be the same on the other: names of pods and nodes, ids, times, addresses of pods and
- * nodes, folders of nodes, and what is drawn by chance. A token stands as what it claims.
+ * What was seen of one agent, without what differs between two runs: names of pods and nodes, ids, times, addresses, the facts of the
+ * cluster and its machine, and values chosen at random. A token stands as what it claims.
  */
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { sorted } from "../../support/normal-form.ts";
 import type { Place } from "./case.ts";
+import type { ClusterFacts } from "./cluster-facts.ts";
 
 const RULES: readonly (readonly [RegExp, string])[] = [
   [/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, "<time>"],
@@ -23,23 +24,21 @@ const RULES: readonly (readonly [RegExp, string])[] = [
 export interface Named {
   readonly pod: Pod;
   readonly place: Place;
-  /** Of the cluster, as its folders are called. */
-  readonly cluster: string;
+  readonly facts: ClusterFacts;
 }
 
-export function neutral(value: unknown, { pod, place, cluster }: Named): unknown {
+export function neutral(value: unknown, names: Named): unknown {
   const rendered = JSON.stringify(sorted(value), (_, item: unknown) => {
     if (typeof item === "bigint") return String(item);
     return typeof item === "string" ? item.replaceAll(TOKEN, claimsOf) : item;
   });
-  return JSON.parse(neutralText(rendered ?? "null", { pod, place, cluster }));
+  return JSON.parse(neutralText(rendered ?? "null", names));
 }
 
-export function neutralText(text: string, { pod, place, cluster }: Named): string {
+export function neutralText(text: string, { pod, place, facts }: Named): string {
   const { metadata, status } = pod;
   let neutral = text.replaceAll(metadata?.uid ?? "?", "<uid>");
-  // The cluster's folder may lie on a file system of its own, so what stands before it is no part of the rule.
-  neutral = neutral.replaceAll(new RegExp(`[^\\s"=]*/${cluster}/${place.node}/`, "g"), "<node>/");
+  neutral = facts.neutral(neutral);
   for (const address of [status?.podIP, ...(status?.podIPs ?? []).map(({ ip }) => ip)]) {
     if (address !== undefined && address !== status?.hostIP)
       neutral = neutral.replaceAll(whole(address), "<pod address>");
@@ -48,8 +47,7 @@ export function neutralText(text: string, { pod, place, cluster }: Named): strin
   for (const [rule, instead] of RULES) neutral = neutral.replaceAll(rule, instead);
   return neutral
     .replaceAll(new RegExp(`(?<=[a-z0-9])-${place.node}${WORD_ENDS}`, "g"), "-<node>")
-    .replaceAll(new RegExp(`\\b${place.node}${WORD_ENDS}`, "g"), "<node>")
-    .replaceAll(new RegExp(`\\b${place.otherNode}${WORD_ENDS}`, "g"), "<other node>");
+    .replaceAll(new RegExp(`\\b${place.node}${WORD_ENDS}`, "g"), "<node>");
 }
 
 /** An underscore stands after names of pods in the names of folders. */

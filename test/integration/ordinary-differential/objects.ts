@@ -98,10 +98,12 @@ export async function makeSecret(world: World, name: string): Promise<void> {
   await world.pods.api.create(secrets, { ...right, metadata: named(name) }, forever);
 }
 
+/** Their addresses are chosen here, so that they are the same in every cluster. */
 const SERVICES: readonly Service[] = [
   {
     metadata: named("web"),
     spec: {
+      clusterIP: "198.19.0.21",
       ports: [
         { name: "http", port: 80 },
         { name: "https", port: 443 },
@@ -109,10 +111,13 @@ const SERVICES: readonly Service[] = [
       ],
     },
   },
-  { metadata: named("my-data-base"), spec: { ports: [{ port: 5432 }] } },
+  { metadata: named("my-data-base"), spec: { clusterIP: "198.19.0.22", ports: [{ port: 5432 }] } },
   { metadata: named("headless"), spec: { clusterIP: "None", ports: [{ port: 80 }] } },
   { metadata: named("elsewhere"), spec: { type: "ExternalName", externalName: "example.com" } },
-  { metadata: { name: "foreign", namespace: "kube-system" }, spec: { ports: [{ port: 80 }] } },
+  {
+    metadata: { name: "foreign", namespace: "kube-system" },
+    spec: { clusterIP: "198.19.0.23", ports: [{ port: 80 }] },
+  },
 ];
 
 export interface Claimed {
@@ -147,9 +152,12 @@ const CLAIMED: readonly Claimed[] = [
 
 export const claimName = (name: string, node: string): string => `claim-${name}-${node}`;
 
-function volumeOf(one: Claimed, node: string, otherNode: string): PersistentVolume {
+/** No node of the cluster has this name. */
+const OTHER_NODE = "another-node";
+
+function volumeOf(one: Claimed, node: string): PersistentVolume {
   const key = "kubernetes.io/hostname";
-  const host = one.of === "other" ? otherNode : node;
+  const host = one.of === "other" ? OTHER_NODE : node;
   const affinity = {
     required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values: [host] }] }] },
   };
@@ -186,9 +194,9 @@ export async function makeObjects(world: World): Promise<void> {
   for (const one of CONFIG_MAPS) await api.create(configMaps, one, forever);
   for (const one of secretsFor(world)) await api.create(secrets, one, forever);
   for (const side of SIDES) {
-    const { node, otherNode } = world.place(side);
+    const { node } = world.place(side);
     for (const one of CLAIMED) {
-      await api.create(persistentVolumes, volumeOf(one, node, otherNode), forever);
+      await api.create(persistentVolumes, volumeOf(one, node), forever);
       if (one.claimName !== undefined) continue;
       const volumeName = `volume-${one.name}-${node}`;
       await api.create(
@@ -233,6 +241,7 @@ tree() { mkdir -p $1/deep; echo top > $1/top; echo low > $1/deep/low; ln -s top 
 for folder in plain read sub grouped grouped-read shared own matching mismatch; do tree local-$folder; done
 chown 0:3000 local-matching; chmod 2775 local-matching
 tree folder; chown 7:8 folder/top
+mkdir only
 echo alone > file; chmod 640 file
 mknod char c 1 3; mknod block b 7 200
 mkdir -p subs/inside; echo in > subs/inside/a; ln -s /etc subs/outside; ln -s inside subs/inner; ln -s ../../../../../etc/hostname subs/away; echo f > subs/plain

@@ -1,13 +1,14 @@
-/** Makes a case's pods on both nodes, takes down all that is to be seen of them, and takes them away again. */
+/** Creates the pods of a case, observes all that is to be seen of them, and deletes them again. */
 import assert from "node:assert/strict";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
-import type { Side } from "../../golden/sides.ts";
+import type { Recording } from "../../golden/recording.ts";
+import { comparisonMode, SIDES, type Side } from "../../golden/sides.ts";
 import { hasEndedWhole, podOn } from "../../support/cluster-pods.ts";
 import { toldByBoth } from "../../support/normal-form.ts";
 import { type Case, isTriedAgain, podName, type World } from "./case.ts";
 import { logText, parseViews, viewsEnded } from "./container-view.ts";
-import { unlikeLooks } from "./differences.ts";
+import { type Difference, LOOKS, questionOf, rewriteOfDeckhand, rewriteOfGo } from "./differences.ts";
 import { neutral, neutralText } from "./neutral.ts";
 import { leftOf, nodeView } from "./node-view.ts";
 import { type Requests, requestsOf } from "./requests.ts";
@@ -16,11 +17,11 @@ import { type Requests, requestsOf } from "./requests.ts";
 export interface Observation {
   /** By moment: the pod's status as it was first seen so; of a state that lasts, the newest. */
   readonly statuses: Readonly<Record<string, unknown>>;
-  /** "<type> <reason> <field> <message>", with how often it was told; 0 where that is chance. */
+  /** "<type> <reason> <field> <message>", with how often it was reported; 0 where that is chance. */
   readonly events: Readonly<Record<string, number>>;
   /** By container: what it printed, each time. */
   readonly views: Readonly<Record<string, unknown>>;
-  /** The pod's folder and mounts at that moment. */
+  /** The pod's directory and mounts at that moment. */
   readonly node: unknown;
   readonly requests: Requests;
   /** What was still there after the pod was gone from the API. */
@@ -30,37 +31,59 @@ export interface Observation {
 export type Seen =
   | { readonly kind: "seen"; readonly seen: Observation }
   | { readonly kind: "never"; readonly why: string };
-export type Both = Readonly<Record<Side, Seen>>;
+/** Of each agent that runs. */
+export type OfSides<T> = ReadonlyMap<Side, T>;
 
 const LIMIT_MS = 100_000;
 const LIVE_LIMIT_MS = 240_000;
-const ALIKE_LIMIT_MS = 20_000;
+/** How long an agent may take until all that is observed is as recorded. */
+const MATCH_LIMIT_MS = 20_000;
+/** While recording: an answer that has not changed for so long is final. */
+const QUIET_MS = 8_000;
+const QUIET_LIMIT_MS = 60_000;
+const LOOK_EVERY_MS = 400;
 const GONE_LIMIT_MS = 120_000;
 
 /** What is seen of the pods while they are there. */
-export async function see(world: World, one: Case): Promise<Readonly<Record<Side, Attempt<Look>>>> {
-  const begun = await onBoth((side) => attempt(() => begin(world, one, side)));
+export async function see(world: World, one: Case, recording: Recording): Promise<OfSides<Attempt<Look>>> {
+  const begun = await onSides((side) => attempt(() => begin(world, one, side)));
   if (one.meanwhile !== undefined) await one.meanwhile(world);
-  const reached = await onBoth((side) => {
-    const first = begun[side];
-    return first.kind === "never" ? Promise.resolve(first) : attempt(() => reach(world, one, side));
+  return onSides(async (side) => {
+    const first = begun.get(side);
+    const reached = first?.kind === "never" ? first : await attempt(() => reach(world, one, side));
+    if (reached.kind === "never") return reached;
+    return attempt(() =>
+      settled({ one, side, recording, take: (part) => look(world, one, side, reached.value, part) }),
+    );
   });
-  // What a loop of either agent does a moment later counts too, so both get the time to become alike.
-  return settled(one, () => onBoth((side) => look(world, one, side, reached[side])));
 }
 
 /** And what is left of them when they are gone. */
-export async function takeAway(world: World, one: Case, seen: Readonly<Record<Side, Attempt<Look>>>): Promise<Both> {
-  const left = await onBoth((side) => leave(world, one, side));
-  return onBoth(async (side): Promise<Seen> => {
-    const half = seen[side];
-    return half.kind === "never" ? half : { kind: "seen", seen: { ...half.value, left: left[side] } };
+export function takeAway(world: World, one: Case, seen: OfSides<Attempt<Look>>): Promise<OfSides<Seen>> {
+  return onSides(async (side): Promise<Seen> => {
+    const left = await leave(world, one, side);
+    const half = seen.get(side) ?? assert.fail(`${one.name} was not observed under ${side}`);
+    return half.kind === "never" ? half : { kind: "seen", seen: { ...half.value, left } };
   });
 }
 
-async function onBoth<T>(work: (side: Side) => Promise<T>): Promise<Readonly<Record<Side, T>>> {
-  const [go, deckhand] = await Promise.all([work("go"), work("deckhand")]);
-  return { go, deckhand };
+async function onSides<T>(work: (side: Side) => Promise<T>): Promise<OfSides<T>> {
+  return new Map(await Promise.all(SIDES.map(async (side) => [side, await work(side)] as const)));
+}
+
+/** What is compared: without the values that the case leaves out. `needed` collects the rows of the table that change it. */
+export function answerOf(
+  one: Case,
+  part: keyof Look,
+  seen: Partial<Look>,
+  side: Side,
+  needed = new Set<Difference>(),
+): unknown {
+  const { leavesOut } = one;
+  const whole: object = seen[part] ?? {};
+  const kept = Object.entries(whole).filter(([key]) => leavesOut?.part !== part || !leavesOut.keys.test(key));
+  const answer = Object.fromEntries(kept);
+  return side === "go" ? answer : rewriteOfDeckhand(questionOf(one.name, part), answer, needed);
 }
 
 export type Attempt<T> =
@@ -78,7 +101,7 @@ async function attempt<T>(work: () => Promise<T>): Promise<Attempt<T>> {
   }
 }
 
-/** Makes the pod; of one that is to be changed, waits until it has looked around a first time. */
+/** Creates the pod; of one that is to be changed, waits until it has printed what it sees a first time. */
 async function begin(world: World, one: Case, side: Side): Promise<void> {
   const place = world.place(side);
   const spec = typeof one.spec === "function" ? one.spec(place) : one.spec;
@@ -118,7 +141,8 @@ async function reach(world: World, one: Case, side: Side): Promise<Moments> {
       return moments;
     }
     case "stays": {
-      await pause(ending.forMs);
+      await pause(ending.forMs[side]);
+      await pods.first(name, "was reported", ({ status }) => status?.containerStatuses !== undefined);
       const pod = pods.latest(name) ?? assert.fail(`${name} is gone`);
       assert.equal(pod.status?.phase, "Pending", `${name}: ${JSON.stringify(pod.status)}`);
       return { stays: pod };
@@ -132,7 +156,7 @@ async function reach(world: World, one: Case, side: Side): Promise<Moments> {
         throw new Error(`${name}: no event with ${ending.text}: ${texts.join(" | ")}`, { cause: error });
       }
       // Events and statuses go different ways.
-      return { told: await pods.first(name, "was spoken of", ({ status }) => status?.containerStatuses !== undefined) };
+      return { told: await pods.first(name, "was reported", ({ status }) => status?.containerStatuses !== undefined) };
     }
   }
 }
@@ -153,51 +177,96 @@ async function viewed(world: World, one: Case, side: Side, times: number): Promi
   await waitUntil(`what ${name} sees`, 30_000, isViewed, 200);
 }
 
-/** Both, once they are alike or the time for it is over. */
-async function settled(
-  one: Case,
-  take: () => Promise<Readonly<Record<Side, Attempt<Look>>>>,
-): Promise<Readonly<Record<Side, Attempt<Look>>>> {
-  const endMs = performance.now() + ALIKE_LIMIT_MS;
+interface Settling {
+  readonly one: Case;
+  readonly side: Side;
+  readonly recording: Recording;
+  readonly take: <Part extends keyof Look>(part: Part) => Promise<Look[Part]>;
+}
+
+/** The observation once it has come to rest, or as it is when the time for that has passed. */
+async function settled(settling: Settling): Promise<Look> {
+  if (comparisonMode === "record") return quiet(settling);
+  const endMs = performance.now() + MATCH_LIMIT_MS;
   for (;;) {
-    const both = await take();
-    const { go, deckhand } = both;
-    if (performance.now() > endMs || go.kind === "never" || deckhand.kind === "never") return both;
-    if (unlikeLooks(one, { go: go.value, deckhand: deckhand.value }).length === 0) return both;
-    await pause(400);
+    const seen: Partial<Look> = {};
+    let isRecorded = true;
+    // What is cheap to observe comes first; the rest waits until that is as recorded.
+    for (const part of LOOKS) {
+      Object.assign(seen, { [part]: await settling.take(part) });
+      isRecorded &&= matches(settling, part, seen);
+      if (!isRecorded && performance.now() < endMs) break;
+    }
+    if ((isRecorded || performance.now() >= endMs) && isComplete(seen)) return seen;
+    await pause(LOOK_EVERY_MS);
   }
 }
 
-function look(world: World, one: Case, side: Side, moments: Attempt<Moments>): Promise<Attempt<Look>> {
-  if (moments.kind === "never") return Promise.resolve(moments);
-  return attempt(async () => {
-    const name = podName(one, side);
-    const pod = world.pods.latest(name) ?? assert.fail(`${name} is gone`);
-    const uid = pod.metadata?.uid ?? "";
-    const names = { pod, place: world.place(side), cluster: world.cluster.layout.name };
-    const neutrally = (value: unknown) => neutral(value, names);
-    const node = world.node(side);
-    const events: Record<string, number> = {};
-    for (const { type, reason, message, count, involvedObject } of toldByBoth(await world.pods.eventsOf(name))) {
-      const text = neutralText(`${type} ${reason} ${involvedObject.fieldPath ?? "-"} ${message}`, names);
-      events[text] = (events[text] ?? 0) + (isTriedAgain(one) ? 0 : (count ?? 1));
-    }
-    return {
-      statuses: Object.fromEntries(
-        Object.entries(moments.value).map(([moment, { status }]) => [
+/** While recording nothing says what the observation will be, so it must not have changed for a while. */
+async function quiet({ take }: Settling): Promise<Look> {
+  const beganMs = performance.now();
+  let [changedMs, last] = [beganMs, ""];
+  for (;;) {
+    const seen: Partial<Look> = {};
+    for (const part of LOOKS) Object.assign(seen, { [part]: await take(part) });
+    const [nowMs, text] = [performance.now(), JSON.stringify(seen)];
+    if (text !== last) [changedMs, last] = [nowMs, text];
+    const isOver = nowMs - changedMs > QUIET_MS || nowMs - beganMs > QUIET_LIMIT_MS;
+    if (isOver && isComplete(seen)) return seen;
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+const isComplete = (seen: Partial<Look>): seen is Look => LOOKS.every((part) => seen[part] !== undefined);
+
+function matches({ one, side, recording }: Settling, part: keyof Look, seen: Partial<Look>): boolean {
+  const [question, answer] = [questionOf(one.name, part), answerOf(one, part, seen, side)];
+  return recording.matches(question, side === "go" ? rewriteOfGo(question, answer) : answer);
+}
+
+async function look<Part extends keyof Look>(
+  world: World,
+  one: Case,
+  side: Side,
+  moments: Moments,
+  part: Part,
+): Promise<Look[Part]> {
+  const name = podName(one, side);
+  const pod = world.pods.latest(name) ?? assert.fail(`${name} is gone`);
+  const facts = await world.facts(side);
+  const names = { pod, place: world.place(side), facts };
+  const neutrally = (value: unknown) => neutral(value, names);
+  const node = world.node(side);
+  const parts: { readonly [Each in keyof Look]: () => Look[Each] | Promise<Look[Each]> } = {
+    statuses: () =>
+      Object.fromEntries(
+        Object.entries(moments).map(([moment, { status }]) => [
           moment,
           neutrally(withoutWhole(isLasting(one) ? pod.status : status)),
         ]),
       ),
-      events: Object.fromEntries(Object.entries(events).toSorted(([a], [b]) => (a < b ? -1 : 1))),
-      views: await viewsOf(world, one, side, pod, neutrally),
-      node: neutrally(await nodeView(node, uid)),
-      requests: requestsOf(node.criProxy?.calls ?? assert.fail("the node has a proxy"), uid, neutrally),
-    };
-  });
+    events: async () => {
+      const events: Record<string, number> = {};
+      for (const { type, reason, message, count, involvedObject } of toldByBoth(await world.pods.eventsOf(name))) {
+        const text = neutralText(`${type} ${reason} ${involvedObject.fieldPath ?? "-"} ${message}`, names);
+        events[text] = (events[text] ?? 0) + (isTriedAgain(one) ? 0 : (count ?? 1));
+      }
+      return Object.fromEntries(Object.entries(events).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+    },
+    views: () => viewsOf(world, one, side, pod, neutrally),
+    node: async () => neutrally(await nodeView(node, pod.metadata?.uid ?? "")),
+    requests: () =>
+      requestsOf({
+        calls: node.criProxy?.calls ?? assert.fail("the node has a proxy"),
+        pod,
+        memoryCapacityBytes: facts.memoryCapacityBytes,
+        neutral: neutrally,
+      }),
+  };
+  return parts[part]();
 }
 
-/** Without the resources of the pod as a whole, which the Go kubelet tells one look later (8.5): those are compared where pods are resized. */
+/** Without the resources of the pod as a whole, which the Go kubelet reports one sync later (8.5): those are compared where pods are resized. */
 function withoutWhole(status: Pod["status"]): unknown {
   const { resources: _, allocatedResources: __, ...written } = status ?? {};
   return written;

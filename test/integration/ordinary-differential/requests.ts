@@ -1,4 +1,8 @@
-/** What the runtime was told of a pod: sandboxes, containers and pulls, each distinct message once and in the order they came. */
+/** What the runtime was asked to do for a pod: sandboxes, containers and pulls, each distinct message once and in the order they came. */
+import type { Pod } from "../../../src/api/gen/core-v1.ts";
+import { containerHash } from "../../../src/domain/pod/container-hash.ts";
+import { oomScoreAdj } from "../../../src/domain/resources/oom-score.ts";
+import type { CreateContainerRequest } from "../../../src/wire/cri/gen/api_pb.js";
 import type { CriCall } from "../../cluster/cri-proxy.ts";
 import { podUidOfCall } from "../../support/cri-log.ts";
 import { textOf } from "./container-view.ts";
@@ -14,17 +18,55 @@ const SETS = {
   hugepageLimits: (one: { readonly pageSize: string }) => one.pageSize,
 } as const;
 
-export function requestsOf(calls: readonly CriCall[], uid: string, neutral: (value: unknown) => unknown): Requests {
-  const told = (method: string) => {
+interface Requested {
+  readonly calls: readonly CriCall[];
+  readonly pod: Pod;
+  readonly memoryCapacityBytes: bigint;
+  readonly neutral: (value: unknown) => unknown;
+}
+
+export function requestsOf({ calls, pod, memoryCapacityBytes, neutral }: Requested): Requests {
+  const requested = (method: string) => {
     const texts = calls
-      .filter((call) => call.method === method && podUidOfCall(call) === uid)
-      .map(({ request }) => JSON.stringify(inOrder(neutral(withoutBytes(request)))));
+      .filter((call) => call.method === method && podUidOfCall(call) === pod.metadata?.uid)
+      .map(({ request }) => (method === "CreateContainer" ? underived(request, pod, memoryCapacityBytes) : request))
+      .map((request) => JSON.stringify(inOrder(neutral(withoutBytes(request)))));
     return [...new Set(texts)].map((text): unknown => JSON.parse(text));
   };
   return {
-    RunPodSandbox: told("RunPodSandbox"),
-    CreateContainer: told("CreateContainer"),
-    PullImage: told("PullImage"),
+    RunPodSandbox: requested("RunPodSandbox"),
+    CreateContainer: requested("CreateContainer"),
+    PullImage: requested("PullImage"),
+  };
+}
+
+const HASH = "io.kubernetes.container.hash";
+
+/**
+ * With words for two values where they are what follows from the pod's spec: the hash follows from the image's name, which holds the address
+ * of the cluster's registry, and the score follows from the size of the machine's memory.
+ */
+function underived(request: unknown, pod: Pod, memoryCapacityBytes: bigint): unknown {
+  const { config, ...others } = request as CreateContainerRequest;
+  const all = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])];
+  const container = all.find(({ name }) => name === config?.metadata?.name);
+  if (config === undefined || container === undefined) return request;
+  const { [HASH]: hash, ...annotations } = config.annotations;
+  const resources = config.linux?.resources;
+  const score = BigInt(oomScoreAdj(pod, container, memoryCapacityBytes));
+  return {
+    ...others,
+    config: {
+      ...config,
+      annotations: { ...annotations, [HASH]: hash === containerHash(container) ? "<hash of the spec>" : hash },
+      linux: {
+        ...config.linux,
+        resources: {
+          ...resources,
+          oomScoreAdj: resources?.oomScoreAdj === score ? "<by the spec>" : resources?.oomScoreAdj,
+        },
+      },
+    },
   };
 }
 

@@ -1,51 +1,72 @@
-/** Runs cases, as many at once as keep the machine busy without crowding it, and keeps what was seen of each. */
+/** Runs the cases of a suite, several at once, keeps what was seen of each, and compares it with the recording. */
+import assert from "node:assert/strict";
+import type { Recording } from "../../golden/recording.ts";
+import { SIDES } from "../../golden/sides.ts";
 import type { Case, World } from "./case.ts";
-import { unlike } from "./differences.ts";
-import { type Both, see, takeAway } from "./observe.ts";
+import { type Difference, LOOKS, questionOf } from "./differences.ts";
+import { answerOf, type OfSides, type Seen, see, takeAway } from "./observe.ts";
 
-export type Results = ReadonlyMap<string, Both>;
-
+/** As many as keep the machine busy without crowding it. */
 const AT_ONCE = 14;
 
-/**
- * Both agents have their moments of chance: which of two loops is first, and what the API server's caches know by then. What is otherwise by
- * the way an agent is made is so again.
- */
-const TRIES_MAX = 3;
+export class CaseRuns {
+  readonly #recording: Recording;
+  readonly #ran = new Map<string, { readonly one: Case; readonly seen: OfSides<Seen> }>();
+  readonly #troubles = new Map<string, Promise<readonly string[]>>();
+  /** Intended differences that Deckhand's answers needed. */
+  readonly needed = new Set<Difference>();
 
-export async function runCases(world: World, cases: readonly Case[]): Promise<Results> {
-  const results = new Map(await runOnce(world, cases));
-  for (let again = 1; again < TRIES_MAX; again += 1) {
-    const unequal = cases.filter((one) => mayRunAgain(one) && isUnlike(one, results));
-    if (unequal.length === 0) break;
-    console.log(`tried again, as it was not the same: ${unequal.map(({ name }) => name).join(", ")}`);
-    const tried = unequal.map((one) => ({ ...one, again }));
-    for (const [name, both] of await runOnce(world, tried)) results.set(name, both);
+  constructor(recording: Recording) {
+    this.#recording = recording;
   }
-  return results;
-}
 
-/** What has been done meanwhile to objects that others use is done. */
-const mayRunAgain = ({ meanwhile }: Case): boolean => meanwhile === undefined;
+  async run(world: World, cases: readonly Case[]): Promise<void> {
+    const leaving: Promise<void>[] = [];
+    const waiting = [...cases];
+    const work = async () => {
+      for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
+        const ran = one;
+        const seen = await see(world, ran, this.#recording);
+        // A pod that goes needs no turn.
+        leaving.push(takeAway(world, ran, seen).then((all) => void this.#ran.set(ran.name, { one: ran, seen: all })));
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(AT_ONCE, cases.length) }, work));
+    await Promise.all(leaving);
+  }
 
-const isUnlike = (one: Case, results: Results): boolean => {
-  const both = results.get(one.name);
-  return both === undefined || unlike(one, both, new Set()).length > 0;
-};
+  /** Every case of that row of the ledger is as recorded, and nothing is left of its pods. */
+  async alike(row: string): Promise<void> {
+    const cases = [...this.#ran.values()].filter(({ one }) => one.rows.includes(row));
+    assert.ok(cases.length > 0, `a case of ${row}`);
+    const found = await Promise.all(cases.map(({ one, seen }) => this.#check(one, seen)));
+    const troubles = found.flat();
+    assert.equal(troubles.length, 0, `${troubles.length} differences in ${cases.length} cases\n${troubles.join("\n")}`);
+  }
 
-async function runOnce(world: World, cases: readonly Case[]): Promise<Results> {
-  const results = new Map<string, Both>();
-  const leaving: Promise<void>[] = [];
-  const waiting = [...cases];
-  const work = async () => {
-    for (let one = waiting.shift(); one !== undefined; one = waiting.shift()) {
-      const { name } = one;
-      const seen = await see(world, one);
-      // A pod that goes needs no turn.
-      leaving.push(takeAway(world, one, seen).then((both) => void results.set(name, both)));
+  /** Once for each case, of however many rows it is. */
+  #check(one: Case, seen: OfSides<Seen>): Promise<readonly string[]> {
+    const found = this.#troubles.get(one.name) ?? this.#compare(one, seen);
+    this.#troubles.set(one.name, found);
+    return found;
+  }
+
+  async #compare(one: Case, all: OfSides<Seen>): Promise<readonly string[]> {
+    const troubles: string[] = [];
+    for (const side of SIDES) {
+      const seen = all.get(side) ?? assert.fail(`${one.name} did not run under ${side}`);
+      if (seen.kind === "never") troubles.push(`${one.name} never came so far under ${side}: ${seen.why}`);
+      else troubles.push(...seen.seen.left.map((what) => `${one.name}: ${what} is left under ${side}`));
     }
-  };
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, cases.length) }, work));
-  await Promise.all(leaving);
-  return results;
+    if ([...all.values()].some(({ kind }) => kind === "never")) return troubles;
+    for (const part of LOOKS) {
+      const check = this.#recording.check(questionOf(one.name, part), (side) => {
+        const seen = all.get(side);
+        assert.ok(seen?.kind === "seen");
+        return answerOf(one, part, seen.seen, side, this.needed);
+      });
+      await check.catch(({ message }: Error) => troubles.push(message));
+    }
+    return troubles;
+  }
 }

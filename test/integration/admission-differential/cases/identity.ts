@@ -17,6 +17,7 @@ import {
   type World,
   waits,
 } from "../../ordinary-differential/case.ts";
+import { UNTIL_CLASSES_ARE_READ } from "./kernel.ts";
 
 type Security = NonNullable<Container["securityContext"]>;
 type PodSecurity = NonNullable<PodSpec["securityContext"]>;
@@ -241,17 +242,24 @@ const USERS: readonly Case[] = [
       ],
     },
   },
-  of(
-    "users-unable",
-    ["25.7"],
-    {},
-    {},
-    {
-      ending: told("does not support user namespaces"),
-      pod: { ...ownUsers, runtimeClassName: "strange" },
-    },
-  ),
+  {
+    ...of(
+      "users-unable",
+      ["25.7"],
+      {},
+      {},
+      {
+        ending: told("does not support user namespaces"),
+        pod: { ...ownUsers, runtimeClassName: "strange" },
+      },
+    ),
+    leavesOut: UNTIL_CLASSES_ARE_READ,
+  },
 ];
+
+/** Each pulls an image that others use after it; these run first, so that it is always the same pod that pulls. */
+const PULLING: readonly string[] = ["nonroot-image-number", "identity-image-name"];
+export const pullsForOthers = ({ name }: Case): boolean => PULLING.includes(name);
 
 export const IDENTITY_CASES: readonly Case[] = [
   ...NON_ROOT,

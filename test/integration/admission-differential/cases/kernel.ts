@@ -8,6 +8,7 @@ import {
   type Case,
   type Ending,
   FAILS,
+  type LeftOut,
   SUCCEEDS,
   scripted,
   told,
@@ -71,10 +72,18 @@ export async function bindWithoutClass(world: World, pod: Pod, node: string): Pr
 const forever = new AbortController().signal;
 const HEARD_MS = 2_000;
 
+/** For every case whose pod names a class. */
+export const UNTIL_CLASSES_ARE_READ: LeftOut = {
+  part: "events",
+  keys: /^Normal WaitingForRuntimeClass - /,
+  why: "Deckhand reads the RuntimeClasses once a pod names one, and reports that to the pods that come before the answer",
+};
+
 const classy = (name: string, runtimeClassName: string, ending: Ending = SUCCEEDS): Case => ({
   name: `class-${name}`,
   rows: ["7.1", "25.8"],
   ending,
+  leavesOut: UNTIL_CLASSES_ARE_READ,
   spec: { runtimeClassName, containers: [viewer({ resources: { requests: { cpu: "10m" } } })] },
 });
 

@@ -95,7 +95,7 @@ const HOST: readonly Case[] = [
   hostCase("folder", "folder", "Directory"),
   hostCase("folder-made", "made/below", "DirectoryOrCreate"),
   hostCase("file", "file", "File"),
-  hostCase("file-made", "folder/made", "FileOrCreate"),
+  hostCase("file-made", "only/made", "FileOrCreate"),
   hostCase("untyped", "folder", undefined),
   hostCase("untyped-missing", "made-by-nobody", ""),
   hostCase("socket", "socket", "Socket"),
