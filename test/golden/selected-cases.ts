@@ -5,6 +5,9 @@
 const pattern = process.env["DECKHAND_CASES"];
 const selection = pattern === undefined ? undefined : new RegExp(pattern);
 
+/** Whether some cases may be left out. */
+export const leavesCasesOut = selection !== undefined;
+
 export const isSelected = (name: string): boolean => selection?.test(name) ?? true;
 
 export const selected = <T extends { readonly name: string }>(cases: readonly T[]): readonly T[] =>

@@ -24,13 +24,13 @@ export const RESIZE: MutantArea = {
       tests: " one-up-one-down:",
     },
     {
-      name: "the update of the memory changes the CPU too",
-      file: "src/domain/resize/actuation.ts",
-      find: "mixed({ memory: wants, cpu: has })",
-      replace: "mixed({ memory: wants, cpu: wants })",
+      name: "an update of the memory does not limit memory and swap together",
+      file: "src/domain/resources/container-resources.ts",
+      find: "return { ...resources, memorySwapLimitBytes: resources.memoryLimitBytes };",
+      replace: "return resources;",
       suite: SUITE,
-      cases: "^cpu-up-memory-down$",
-      tests: " cpu-up-memory-down:",
+      cases: "^memory-down$",
+      tests: " memory-down:",
     },
     {
       name: "the event about a deferred resize does not say why it waits",
@@ -38,7 +38,8 @@ export const RESIZE: MutantArea = {
       find: "`Pod resize ${reason}: ${summary(desired, generation, error)}`",
       replace: "`Pod resize ${reason}: ${summary(desired, generation)}`",
       suite: SUITE,
-      cases: "^too-much-now$",
+      // The others hold the CPU that it lacks.
+      cases: "^(?:too-much-now|cpu-up|guaranteed|one-up-one-down)$",
       tests: " too-much-now:",
     },
     {
