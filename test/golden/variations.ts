@@ -5,4 +5,10 @@ export interface Variation {
   readonly why: string;
 }
 
-export const VARIATIONS: readonly Variation[] = [];
+export const VARIATIONS: readonly Variation[] = [
+  {
+    suite: "restart-differential",
+    question: /start after the back-off, ms$/,
+    why: "These are measured times: the Go kubelet restarts a container with the first sync after the end of its back-off.",
+  },
+];

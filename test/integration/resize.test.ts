@@ -26,7 +26,7 @@ import { CASES, type Ending } from "./resize/cases.ts";
 const recording = Recording.open("resize");
 
 /** Pods at once on a node; with both agents on the machine, fewer. */
-const AT_ONCE = comparisonMode === "recorded" ? 12 : 8;
+const AT_ONCE = comparisonMode === "recorded" ? 24 : 8;
 const WAIT_MS = 120_000;
 
 let both: BothAgents;

@@ -17,6 +17,8 @@ export interface Case {
   readonly rows: readonly string[];
   readonly spec: Partial<PodSpec>;
   readonly until: Until;
+  /** An event that only the Go kubelet reports, and why Deckhand does not. */
+  readonly onlyGo?: { readonly event: RegExp; readonly why: string };
   /** The test then deletes it, and compares the last status before it was gone. */
   readonly ends?: "well" | "badly";
   /** Happens once it runs, before the test waits for anything. */

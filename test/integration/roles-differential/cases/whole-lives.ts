@@ -84,6 +84,10 @@ const CHANGED: Cases = {
     spec: { containers: [sleeper("main", { imagePullPolicy: "Never" })] },
     meanwhile: withImage(ABSENT),
     until: waits("containerStatuses", "ErrImageNeverPull", 0),
+    onlyGo: {
+      event: /^Warning BackOff /,
+      why: "the Go kubelet counts a start without an image as a start, and holds back the next one within ten seconds",
+    },
   },
 };
 
