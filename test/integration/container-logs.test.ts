@@ -1,4 +1,4 @@
-/** Container logs as users read them, on a node of the Go kubelet's and one of Deckhand's: the same pods, the same answers, byte by byte. */
+/** Container logs as users read them: for the same pods Deckhand gives the answers that are recorded of the Go kubelet, byte by byte. */
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { request } from "node:https";
@@ -9,6 +9,8 @@ import { gunzipSync } from "node:zlib";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
+import { Recording } from "../golden/recording.ts";
+import { comparisonMode, deckhandTest, NODES, SIDES, type Side } from "../golden/sides.ts";
 import { wholeSize } from "../size.ts";
 import { TestCertificates } from "../support/test-certificates.ts";
 import { LineFollower } from "./container-logs/line-follower.ts";
@@ -24,32 +26,31 @@ const ROTATIONS = wholeSize() ? 20 : 4;
 const FILES_MAX = 4;
 const LINE_BYTES_MIN = 1_000;
 
+const recording = Recording.open("container-logs");
 let cluster: Cluster;
-let go: ClusterNode;
-let own: ClusterNode;
-let folder: string;
+let directory: string;
+
+const nodeOf = (side: Side): ClusterNode =>
+  cluster.nodes.find(({ name }) => name === NODES[side]) ?? assert.fail(`no node for ${side}`);
 
 /** A namespace for each node, so that pods can have the same names: they are part of the answers. */
-const namespaceOf = (node: ClusterNode) => `on-${node.agent}`;
+const namespaceOf = (node: ClusterNode) => `on-${node.name}`;
 
 before(async () => {
-  folder = await mkdtemp(join(tmpdir(), "container-logs-"));
-  const [tlsCertFile, tlsPrivateKeyFile] = [join(folder, "serving.crt"), join(folder, "serving.key")];
+  directory = await mkdtemp(join(tmpdir(), "container-logs-"));
+  const [tlsCertFile, tlsPrivateKeyFile] = [join(directory, "serving.crt"), join(directory, "serving.key")];
   await using made = await TestCertificates.in();
   const { certificatePem, keyPem } = await made.selfSigned({ subject: "/CN=node" });
   await writeFile(tlsCertFile, certificatePem);
   await writeFile(tlsPrivateKeyFile, keyPem);
   const limits = { containerLogMaxSize: String(LIMIT_BYTES), containerLogMaxFiles: FILES_MAX };
+  const options = { configuration: { tlsCertFile, tlsPrivateKeyFile, ...limits } };
   cluster = await startCluster({
     controlPlane: "full",
-    nodes: [
-      { agent: "go" },
-      { agent: "deckhand", options: { configuration: { tlsCertFile, tlsPrivateKeyFile, ...limits } } },
-    ],
+    nodes: SIDES.map((agent) => (agent === "go" ? { agent } : { agent, options })),
   });
-  [go, own] = cluster.nodes as [ClusterNode, ClusterNode];
   await Promise.all(
-    [go, own].map(async (node) => {
+    cluster.nodes.map(async (node) => {
       const inNamespace = (...args: readonly string[]) => cluster.kubectl("-n", namespaceOf(node), ...args);
       await cluster.kubectl("create", "namespace", namespaceOf(node));
       const account = async () => (await inNamespace("get", "serviceaccounts", "-o", "name")).includes("default");
@@ -62,11 +63,11 @@ before(async () => {
 
 after(async () => {
   await cluster.down();
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 async function apply(node: ClusterNode, ...items: readonly object[]): Promise<void> {
-  const file = join(folder, `${Math.random().toString(36).slice(2)}.json`);
+  const file = join(directory, `${Math.random().toString(36).slice(2)}.json`);
   await writeFile(file, JSON.stringify({ apiVersion: "v1", kind: "List", items }));
   await cluster.kubectl("-n", namespaceOf(node), "apply", "-f", file);
 }
@@ -82,9 +83,11 @@ async function settled(node: ClusterNode): Promise<void> {
     ["creating", /ContainerCreating/],
     ["silent", /"running"/],
   ];
-  for (const [pod, text] of wanted) {
-    await waitUntil(`${pod} on ${node.name}`, 90_000, async () => text.test(await state(pod)), 500);
-  }
+  await Promise.all(
+    wanted.map(([pod, text]) =>
+      waitUntil(`${pod} on ${node.name}`, 90_000, async () => text.test(await state(pod)), 500),
+    ),
+  );
   const whole: readonly (readonly [string, string, RegExp])[] = [
     ["talk", "app", /three/],
     ["talk", "side", /\b500\b/],
@@ -95,14 +98,14 @@ async function settled(node: ClusterNode): Promise<void> {
   }
 }
 
-async function logFolder(node: ClusterNode, pod: string, container = "app"): Promise<string> {
+async function logDirectory(node: ClusterNode, pod: string, container = "app"): Promise<string> {
   const namespace = namespaceOf(node);
   const uid = await cluster.kubectl("-n", namespace, "get", "pod", pod, "-o", "jsonpath={.metadata.uid}");
   return node.inside(`/var/log/pods/${namespace}_${pod}_${uid}/${container}`);
 }
 
 const fileOf = async (node: ClusterNode, pod: string, container: string) =>
-  readFile(join(await logFolder(node, pod, container), "0.log"), "latin1");
+  readFile(join(await logDirectory(node, pod, container), "0.log"), "latin1");
 
 interface Answer {
   readonly status: number;
@@ -127,12 +130,27 @@ async function ask(node: ClusterNode, rest: string): Promise<Answer> {
 }
 
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}(Z|[+-]\d\d:\d\d)/g;
+/** The beginning of a second time, where a limit cuts the answer. */
+const CUT_TIME = /(?<=\n)\d{4}-$/;
 const ID = /containerd:\/\/[0-9a-f]{64}/g;
-/** Without what must differ: moments, and ids of containers. */
-const shape = ({ status, body }: Answer) =>
-  `${status} ${body.toString("latin1").replaceAll(TIME, "TIME").replaceAll(ID, "ID")}`;
+/** A character that is repeated many times, written with its count. */
+const RUN = /(.)\1{99,}/gs;
+/** Without what must differ: times, and ids of containers. */
+const shape = ({ status, body }: Answer) => {
+  const text = body.toString("latin1").replaceAll(TIME, "TIME").replace(CUT_TIME, "YEAR-").replaceAll(ID, "ID");
+  return `${status} ${text.replaceAll(RUN, (run) => `<${run[0]} ${run.length} times>`)}`;
+};
 
-const logs = (...args: readonly string[]) => cluster.kubectl("-n", namespaceOf(own), "logs", ...args);
+/** Asserts that the answer is the Go kubelet's, and that it succeeds, or not, on every side. */
+const check = (query: string, isExpected: (status: number) => boolean): Promise<void> =>
+  recording.check(query, async (side) => {
+    const answer = await ask(nodeOf(side), query);
+    assert.ok(isExpected(answer.status), `${side} ${query}: ${shape(answer)}`);
+    return shape(answer);
+  });
+
+const own = (): ClusterNode => nodeOf("deckhand");
+const logs = (...args: readonly string[]) => cluster.kubectl("-n", namespaceOf(own()), "logs", ...args);
 
 const QUERIES: readonly string[] = [
   "talk/app",
@@ -164,7 +182,7 @@ const QUERIES: readonly string[] = [
   "again/app?previous=true&follow=true&timestamps=true",
 ];
 
-const REFUSED: readonly string[] = [
+const REJECTED: readonly string[] = [
   "talk/app?tailLines=-1",
   "talk/app?tailLines=x",
   "talk/app?tail=x",
@@ -185,37 +203,37 @@ const REFUSED: readonly string[] = [
 ];
 
 void suite("container logs", () => {
-  test("[19.3][19.4][20.11] every way of asking is answered as the Go kubelet answers it, byte by byte", async () => {
-    for (const query of QUERIES) {
-      const [theirs, ours] = [await ask(go, query), await ask(own, query)];
-      assert.equal(shape(ours), shape(theirs), query);
-      assert.equal(theirs.status, 200, query);
-    }
-    assert.equal((await ask(own, "talk/app?stream=All")).status, (await ask(go, "talk/app?stream=All")).status);
+  test("[19.3][19.4][20.11] every query is answered as the Go kubelet answers it, byte by byte", async () => {
+    for (const query of QUERIES) await check(query, (status) => status === 200);
+    await recording.check(
+      "talk/app?stream=All",
+      async (side) => (await ask(nodeOf(side), "talk/app?stream=All")).status,
+    );
   });
 
-  test("[19.4][19.5] what is refused is refused with the Go kubelet's status and words", async () => {
-    for (const query of REFUSED) {
-      const [theirs, ours] = [await ask(go, query), await ask(own, query)];
-      assert.equal(shape(ours), shape(theirs), query);
-      assert.notEqual(theirs.status, 200, query);
-    }
-    // Each agent tries again and again, and says for a moment that it could not: what it says in between is waited for.
+  test("[19.4][19.5] what is rejected is rejected with the Go kubelet's status and message", async () => {
+    for (const query of REJECTED) await check(query, (status) => status !== 200);
+    // Each agent tries again and again, and says for a moment that it could not: the test waits for what it says in between.
     const text = '400 container "app" in pod "unpulled" is waiting to start: trying and failing to pull image';
-    for (const node of [go, own]) {
-      await waitUntil(`${node.agent} to wait`, 60_000, async () => shape(await ask(node, "unpulled/app")) === text);
+    for (const side of SIDES) {
+      const isWaiting = async () => shape(await ask(nodeOf(side), "unpulled/app")) === text;
+      await waitUntil(`${side} to wait`, 60_000, isWaiting);
     }
   });
 
-  test("[19.4] a log that is gone, and one that is none, are told as the Go kubelet tells them, after the answer has begun", async () => {
-    for (const node of [go, own]) {
-      await writeFile(join(await logFolder(node, "done"), "0.log"), "root:x:0:0 is no log\n");
+  test("[19.4] a log that is gone, and one that is none, give the Go kubelet's error after the answer has begun", async () => {
+    for (const side of SIDES) {
+      await writeFile(join(await logDirectory(nodeOf(side), "done"), "0.log"), "root:x:0:0 is no log\n");
     }
-    assert.equal(shape(await ask(own, "done/app")), shape(await ask(go, "done/app")));
-    assert.match(shape(await ask(own, "done/app")), /^200 failed to get parse function: unsupported log format: "root/);
+    await recording.check("done/app, which is no log", async (side) => {
+      const answer = shape(await ask(nodeOf(side), "done/app"));
+      assert.match(answer, /^200 failed to get parse function: unsupported log format: "root/);
+      return answer;
+    });
+    if (comparisonMode !== "record") figure("values compared", recording.compared, "values");
   });
 
-  test("[7.24] [19.4] kubectl logs with its flags", async () => {
+  deckhandTest("[7.24] [19.4] kubectl logs with its flags", async () => {
     assert.equal(await logs("talk", "-c", "app"), "one\ntwo\nthree\n");
     assert.equal(await logs("talk", "-c", "app", "--tail=2"), "two\nthree\n");
     assert.equal(await logs("talk", "-c", "app", "--limit-bytes=7"), "one\ntwo");
@@ -232,65 +250,71 @@ void suite("container logs", () => {
     await assert.rejects(logs("talk", "-c", "none"), /container none is not valid for pod talk/);
   });
 
-  test("[19.2][19.4] a follower sees every line of a fast writer over all rotations, and the log keeps to its limit", async () => {
-    const lines = Math.ceil((LIMIT_BYTES * (ROTATIONS + 0.5)) / LINE_BYTES_MIN);
-    await apply(own, loudPod("loud", own.name, { lines, perTurn: wholeSize() ? 120 : 40, waitsToBeHeard: true }));
-    const path = await logFolder(own, "loud");
-    await cluster.kubectl("-n", namespaceOf(own), "wait", "pod/loud", "--for=condition=Ready", "--timeout=60s");
-    const watched = watchSizes(path);
-    const follower = new LineFollower(cluster, "-n", namespaceOf(own), "loud");
-    await waitUntil("the follower to hear of it", 60_000, async () => follower.next > 1);
-    await cluster.kubectl("-n", namespaceOf(own), "exec", "loud", "--", "touch", HEARD);
-    const startedMs = performance.now();
-    await follower.ended;
-    const seconds = (performance.now() - startedMs) / 1000;
-    const { largest, most, parts } = await watched.end();
-    assert.equal(follower.trouble, undefined);
-    assert.equal(follower.next - 1, lines);
-    figure("rotations", parts.size, "");
-    figure("written", (lines * LINE_BYTES_MIN) / seconds / 1e6, "MB/s");
-    figure("largest log", largest / LIMIT_BYTES, "of its limit");
-    figure("all parts together", most / (FILES_MAX * LIMIT_BYTES), "of their limit");
-    assert.ok(parts.size >= ROTATIONS, `${parts.size} rotations`);
-    assert.ok(largest <= LIMIT_BYTES * LIMIT_SLACK, `${largest} bytes in one log`);
-    assert.ok(most <= FILES_MAX * LIMIT_BYTES * LIMIT_SLACK, `${most} bytes in all`);
-  });
+  deckhandTest(
+    "[19.2][19.4] a follower sees every line of a fast writer over all rotations, and the log keeps to its limit",
+    async () => {
+      const lines = Math.ceil((LIMIT_BYTES * (ROTATIONS + 0.5)) / LINE_BYTES_MIN);
+      await apply(own(), loudPod("loud", own().name, { lines, perTurn: wholeSize() ? 120 : 40, waitsToBeHeard: true }));
+      const path = await logDirectory(own(), "loud");
+      await cluster.kubectl("-n", namespaceOf(own()), "wait", "pod/loud", "--for=condition=Ready", "--timeout=60s");
+      const watched = watchSizes(path);
+      const follower = new LineFollower(cluster, "-n", namespaceOf(own()), "loud");
+      await waitUntil("the follower to hear of it", 60_000, async () => follower.next > 1);
+      await cluster.kubectl("-n", namespaceOf(own()), "exec", "loud", "--", "touch", HEARD);
+      const startedMs = performance.now();
+      await follower.ended;
+      const seconds = (performance.now() - startedMs) / 1000;
+      const { largest, most, parts } = await watched.end();
+      assert.equal(follower.trouble, undefined);
+      assert.equal(follower.next - 1, lines);
+      figure("rotations", parts.size, "");
+      figure("written", (lines * LINE_BYTES_MIN) / seconds / 1e6, "MB/s");
+      figure("largest log", largest / LIMIT_BYTES, "of its limit");
+      figure("all parts together", most / (FILES_MAX * LIMIT_BYTES), "of their limit");
+      assert.ok(parts.size >= ROTATIONS, `${parts.size} rotations`);
+      assert.ok(largest <= LIMIT_BYTES * LIMIT_SLACK, `${largest} bytes in one log`);
+      assert.ok(most <= FILES_MAX * LIMIT_BYTES * LIMIT_SLACK, `${most} bytes in all`);
+    },
+  );
 
-  test("[19.2] of what was rotated the newest is plain and the others are compressed, no more than were asked for, and each is whole", async () => {
-    const path = await logFolder(own, "loud");
-    const names = async () => (await readdir(path)).sort();
-    await waitUntil(
-      "compression",
-      30_000,
-      async () => (await names()).filter((name) => name.endsWith(".gz")).length === 2,
-    );
-    const found = await names();
-    assert.equal(found.length, 4);
-    const [first = "", second = "", current = "", ...others] = [
-      ...found.filter((name) => name.endsWith(".gz")),
-      ...found.filter((name) => !name.endsWith(".gz")),
-    ];
-    for (const name of [first, second]) assert.match(name, /^0\.log\.\d{8}-\d{6}\.gz$/);
-    assert.equal(current, "0.log");
-    assert.match(others.join(), /^0\.log\.\d{8}-\d{6}$/);
-    const whole = await Promise.all(
-      [first, second, others.join(), current].map(async (name) => {
-        const bytes = await readFile(join(path, name));
-        return (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("latin1");
-      }),
-    );
-    const written = whole
-      .join("")
-      .trimEnd()
-      .split("\n")
-      .map((line) => Number(line.split(" ")[3]));
-    const [start = 0] = written;
-    assert.deepEqual(
-      written,
-      Array.from(written, (_, index) => start + index),
-      "no line is missing between them",
-    );
-    const mode = (await stat(join(path, first))).mode & 0o777;
-    assert.equal(mode, (await stat(join(path, current))).mode & 0o777);
-  });
+  deckhandTest(
+    "[19.2] of what was rotated the newest is plain and the others are compressed, no more than were asked for, and each is whole",
+    async () => {
+      const path = await logDirectory(own(), "loud");
+      const names = async () => (await readdir(path)).sort();
+      await waitUntil(
+        "compression",
+        30_000,
+        async () => (await names()).filter((name) => name.endsWith(".gz")).length === 2,
+      );
+      const found = await names();
+      assert.equal(found.length, 4);
+      const [first = "", second = "", current = "", ...others] = [
+        ...found.filter((name) => name.endsWith(".gz")),
+        ...found.filter((name) => !name.endsWith(".gz")),
+      ];
+      for (const name of [first, second]) assert.match(name, /^0\.log\.\d{8}-\d{6}\.gz$/);
+      assert.equal(current, "0.log");
+      assert.match(others.join(), /^0\.log\.\d{8}-\d{6}$/);
+      const whole = await Promise.all(
+        [first, second, others.join(), current].map(async (name) => {
+          const bytes = await readFile(join(path, name));
+          return (name.endsWith(".gz") ? gunzipSync(bytes) : bytes).toString("latin1");
+        }),
+      );
+      const written = whole
+        .join("")
+        .trimEnd()
+        .split("\n")
+        .map((line) => Number(line.split(" ")[3]));
+      const [start = 0] = written;
+      assert.deepEqual(
+        written,
+        Array.from(written, (_, index) => start + index),
+        "no line is missing between them",
+      );
+      const mode = (await stat(join(path, first))).mode & 0o777;
+      assert.equal(mode, (await stat(join(path, current))).mode & 0o777);
+    },
+  );
 });

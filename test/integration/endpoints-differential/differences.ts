@@ -1,6 +1,6 @@
 /**
- * Every difference between the two kubelets' answers that is meant or that waits for a row, each with its reason. One that no answer needs
- * fails the suite, unless chance decides whether one does.
+ * Every difference between the answers of the two kubelets that is intended or that waits for a row, each with its reason and with what
+ * Deckhand says. One that no answer needs fails the suite.
  */
 import type { Facts } from "./facts.ts";
 
@@ -12,19 +12,40 @@ export interface Difference {
   readonly asked: RegExp;
   /** The name of the fact. */
   readonly fact: RegExp;
-  /** Undefined: whatever the Go kubelet says, or that it says nothing. */
+  /** Left out: whatever the Go kubelet says, or that it says nothing. */
   readonly go?: RegExp;
-  readonly ours?: RegExp;
-  readonly isByChance?: true;
+  readonly ours: RegExp;
 }
 
 const ANY = /./;
 const NOTHING = /^undefined$/;
+const PLAIN_TEXT = /^text\/plain; charset=utf-8$/;
+const METRICS_TEXT = /^text\/plain; version=0\.0\.4; charset=utf-8; escaping=underscores$/;
+/** The checks that Deckhand has, one per line. */
+const CHECKS = String.raw`(?:\[\+\](?:ping|log|syncloop) (?:excluded: )?ok\n){3}(?:warn: .*\n)?healthz check passed\n`;
+
+const UNCLEAN = {
+  row: "20.3",
+  why: "a path that could be read in two ways is rejected, where the Go kubelet cleans it and redirects to the clean one",
+  asked: /^(?:api|readOnly) .*(?:\/\/|\/\.|%2e|%2f|%00)/,
+};
+
+const UNCLEAN_HEALTH = {
+  row: "1.19",
+  why: "a path that could be read in two ways is not found on the port for health, where the Go kubelet redirects",
+  asked: /^health .*\/\//,
+};
+
+const PROFILES = {
+  row: "20.16",
+  why: "Deckhand has V8's profiles and a list of them",
+  asked: /^api operator GET \/debug\/pprof\/$/,
+};
 
 export const DIFFERENCES: readonly Difference[] = [
   {
     row: "20.3",
-    why: "no browser is to guess the type of anything that a node says; the Go kubelet forbids it with some of its errors only",
+    why: "no browser may guess the type of any answer; the Go kubelet forbids it with some of its errors only",
     asked: ANY,
     fact: /^header x-content-type-options$/,
     go: NOTHING,
@@ -32,23 +53,26 @@ export const DIFFERENCES: readonly Difference[] = [
   },
   {
     row: "20.3",
-    why: "who is not known, or may do nothing, does not learn which paths there are",
+    why: "a client that is unknown, or has no permission, does not learn which paths exist",
     asked: /^api (?:nobody|stranger|badToken|poor) \w+ \/(?:none)?$/,
     fact: /^(?:status|body)$/,
     go: /^404/,
-    ours: /^40[13]|^Unauthorized$|^Forbidden /,
+    ours: /^40[13]$|^Unauthorized$|^Forbidden /,
   },
-  {
-    row: "20.3",
-    why: "a path that could be read in two ways is refused, where the Go kubelet cleans it and sends there",
-    asked: /\/\/|\/\.|%2e|%2f|%00/,
-    fact: /^(?:status|body|header (?:location|content-type))$/,
-  },
+  { ...UNCLEAN, fact: /^status$/, go: /^(?:307|404)$/, ours: /^400$/ },
+  { ...UNCLEAN, fact: /^body$/, go: /^<a href="|^404/, ours: /^400 Bad Request$/ },
+  { ...UNCLEAN, fact: /^header location$/, ours: NOTHING },
+  { ...UNCLEAN, fact: /^header content-type$/, go: /^text\/html/, ours: PLAIN_TEXT },
+  { ...UNCLEAN_HEALTH, fact: /^status$/, go: /^307$/, ours: /^404$/ },
+  { ...UNCLEAN_HEALTH, fact: /^body$/, go: /^<a href="/, ours: /^404 page not found\n$/ },
+  { ...UNCLEAN_HEALTH, fact: /^header location$/, ours: NOTHING },
+  { ...UNCLEAN_HEALTH, fact: /^header content-type$/, go: /^text\/html/, ours: PLAIN_TEXT },
   {
     row: "1.19",
-    why: "the row asks for these checks on the port for health too, where this Go kubelet has ping alone",
+    why: "the row wants these checks on the port for health too, where this Go kubelet has ping alone",
     asked: /^health operator GET \/healthz(?:\?verbose|\/log$|\/syncloop$)/,
     fact: /^(?:status|body)$/,
+    ours: new RegExp(`^200$|^ok$|^${CHECKS}$`),
   },
   {
     row: "20.6",
@@ -56,65 +80,68 @@ export const DIFFERENCES: readonly Difference[] = [
     asked: /^(?:api|readOnly) operator GET \/healthz(?:\?verbose|\/device-plugin$)/,
     fact: /^(?:status|body)$/,
     go: /^200$|^ok$|\[\+\]device-plugin ok\n/,
-  },
-  {
-    row: "20.4",
-    why: "the metadata is the newest that the API server sent; the Go kubelet keeps what it saw first until the pod itself changes",
-    asked: /\/(?:pods|%70ods)\b/,
-    fact: /\.metadata\.managedFields\[/,
+    ours: new RegExp(`^404$|^404 page not found\n$|^${CHECKS}$`),
   },
   {
     row: "8.5",
-    why: "what a pod as a whole has is told with its phase, by the Go kubelet one look later, and on cgroup v1 as the kernel's largest number where nothing limits it",
+    why: "what a pod as a whole has is in its status with its phase; the Go kubelet writes it one look later",
     asked: /\/(?:pods|%70ods)\b/,
-    fact: /\.status\.(?:resources|allocatedResources)\b/,
-    isByChance: true,
-  },
-  {
-    row: "20.4",
-    why: "a pod that crashes is somewhere on its way at any moment; how it is told there is compared elsewhere",
-    asked: /\/(?:pods|%70ods|runningpods\/)$/,
-    fact: /^\.items\[crashing\]\.(?:status|spec\.containers)\b/,
-    isByChance: true,
+    fact: /^\.items\[several\]\.status\.resources\.limits\.(?:cpu|memory)$/,
+    go: /^"(?:100m|64Mi)"$/,
+    ours: NOTHING,
   },
   {
     row: "20.13",
-    why: "metrics are told as text: who asks for Protocol Buffers takes that too",
+    why: "metrics are served as text: whoever asks for Protocol Buffers takes text too",
     asked: /accept:application\/vnd\.google\.protobuf/,
     fact: /^header content-type$/,
+    ours: METRICS_TEXT,
   },
   {
     row: "20.13",
-    why: "what was counted of the checks is not erased by who asks for it",
+    why: "a client cannot erase what was counted of the checks",
     asked: /DELETE \/metrics\/slis$/,
     fact: /^header content-type$/,
+    ours: METRICS_TEXT,
   },
   {
     row: "20.15",
-    why: "flags of our own",
+    why: "flags that only Deckhand has",
     asked: /\/flagz\b/,
     fact: /^(?:\.flags\.|line )deckhand-/,
     go: NOTHING,
+    ours: /^"?true"?$/,
   },
   {
     row: "20.15",
-    why: "where Go programs name their Go, what runs this one is named",
+    why: "where Go programs name their Go version, Deckhand names the Node.js that runs it",
     asked: /\/statusz\b/,
     fact: /^(?:\.goVersion|line Go version)$/,
     ours: /^"?node\d/,
   },
+  { ...PROFILES, fact: /^status$/, ours: /^200$/ },
+  { ...PROFILES, fact: /^body$/, ours: NOTHING },
   {
     row: "20.16",
-    why: "profiles are V8's, with a list of them",
-    asked: /\/debug\/pprof\/(?:cmdline|symbol|goroutine|none)?$/,
-    fact: /^(?:status|body|header (?:allow|content-type|content-disposition|x-go-pprof))$/,
+    why: "the list of profiles is read with GET alone",
+    asked: /^api operator (?!GET)[A-Z]+ \/debug\/pprof\/$/,
+    fact: /^(?:status|body|header allow)$/,
+    go: /^404|^undefined$/,
+    ours: /^405$|^405: Method Not Allowed$|^GET$/,
+  },
+  {
+    row: "20.16",
+    why: "profiles that only Go programs have are unknown",
+    asked: /\/debug\/pprof\/(?:cmdline|symbol|goroutine|none)$/,
+    fact: /^(?:status|body|header (?:content-type|content-disposition|x-go-pprof))$/,
+    ours: /^404$|^Unknown profile\n$|^text\/plain; charset=utf-8$|^undefined$/,
   },
   {
     row: "19.6",
-    why: "waits for node logs: until then they are said to be closed",
+    why: "waits for node logs: until then they are disabled",
     asked: /^api operator GET \/logs\//,
     fact: /^(?:status|body|header content-type)$/,
-    ours: /^405$|^logs endpoint is disabled\.\n$|^text\/plain/,
+    ours: /^405$|^logs endpoint is disabled\.\n$|^text\/plain; charset=utf-8$/,
   },
   {
     row: "20.11",
@@ -122,30 +149,30 @@ export const DIFFERENCES: readonly Difference[] = [
     asked: /\/containerLogs\/NS\//,
     fact: /^header content-type$/,
     go: NOTHING,
+    ours: PLAIN_TEXT,
   },
 ];
 
-export interface Comparison {
-  readonly compared: number;
-  readonly unexplained: readonly string[];
-}
-
-/** Notes in `fired` which differences were needed. */
-export function compare(asked: string, go: Facts, ours: Facts, fired: Map<Difference, number>): Comparison {
-  const names = [...new Set([...go.keys(), ...ours.keys()])];
-  const unexplained = names.flatMap((fact) => {
-    const [theirs, own] = [String(go.get(fact)), String(ours.get(fact))];
-    if (theirs === own) return [];
-    const meant = DIFFERENCES.find(
+/**
+ * Deckhand's facts with every intended difference replaced by what the Go kubelet says, so that the rest must be equal. Counts in
+ * `fired` how often each difference was needed.
+ */
+export function withoutIntended(asked: string, go: Facts, ours: Facts, fired: Map<Difference, number>): Facts {
+  const facts = new Map(ours);
+  for (const fact of new Set([...go.keys(), ...ours.keys()])) {
+    const [theirs, own] = [go.get(fact), ours.get(fact)];
+    if (theirs === own) continue;
+    const intended = DIFFERENCES.find(
       (each) =>
         each.asked.test(asked) &&
         each.fact.test(fact) &&
-        (each.go?.test(theirs) ?? true) &&
-        (each.ours?.test(own) ?? true),
+        (each.go?.test(String(theirs)) ?? true) &&
+        each.ours.test(String(own)),
     );
-    if (meant === undefined) return [`${asked}: ${fact}: ${theirs} there, ${own} here`];
-    fired.set(meant, (fired.get(meant) ?? 0) + 1);
-    return [];
-  });
-  return { compared: names.length, unexplained };
+    if (intended === undefined) continue;
+    fired.set(intended, (fired.get(intended) ?? 0) + 1);
+    if (theirs === undefined) facts.delete(fact);
+    else facts.set(fact, theirs);
+  }
+  return facts;
 }

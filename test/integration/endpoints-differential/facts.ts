@@ -1,8 +1,9 @@
-/** What an answer says, as values by names that are alike whichever node it is from. */
+/** What an answer says, as values by names that are the same on every node, in every cluster and on every machine. */
 import { parseYaml } from "../../../src/base/yaml-text.ts";
-import type { ClusterNode } from "../../cluster/cluster.ts";
+import type { Cluster, ClusterNode } from "../../cluster/cluster.ts";
 import type { Said } from "../../support/node-caller.ts";
 import { STATIC_POD } from "./pods.ts";
+import type { Question } from "./questions.ts";
 
 export type Facts = ReadonlyMap<string, string>;
 
@@ -17,15 +18,30 @@ const PASSING_HEADERS: ReadonlySet<string> = new Set([
   "last-modified",
 ]);
 
-/** `type`: nothing of the body. */
+/** `type`: nothing of the body of an answer that succeeds. */
 export type Depth = "whole" | "type";
 
-export function factsOf({ status, headers, body }: Said, depth: Depth, neutral: (text: string) => string): Facts {
+/** The pod that crashes changes all the time; `ordinary-differential` and `restart-differential` compare its status. */
+const CRASHING =
+  /^\.items\[crashing\]\.status\.(?:containerStatuses|conditions\[(?:ContainersReady|Ready)\]|resources)\b/;
+/** It is in the list of running pods while its container runs. */
+const RUNNING_CRASHING = /^\.items\[crashing\]/;
+/** The Go kubelet keeps what it saw first until the pod itself changes; Deckhand's are compared with the API server's. */
+const MANAGED_FIELDS = /\.metadata\.managedFields\[/;
+
+const isPassing = (page: string, fact: string): boolean =>
+  MANAGED_FIELDS.test(fact) || (page.startsWith("/runningpods") ? RUNNING_CRASHING : CRASHING).test(fact);
+
+export function factsOf(
+  { status, headers, body }: Said,
+  { depth, path: page }: Pick<Question, "depth" | "path">,
+  neutral: (text: string) => string,
+): Facts {
   const facts = new Map<string, string>([["status", String(status)]]);
   for (const [name, value] of Object.entries(headers)) {
     if (!PASSING_HEADERS.has(name)) facts.set(`header ${name}`, neutral(String(value)));
   }
-  if (depth === "type") return facts;
+  if (depth === "type" && status === 200) return facts;
   const text = neutral(body);
   const parsed = parsedOf(text, headers["content-type"]);
   if (parsed === undefined) {
@@ -34,7 +50,9 @@ export function factsOf({ status, headers, body }: Said, depth: Depth, neutral: 
   }
   facts.set("body ends", JSON.stringify(/\n*$/.exec(text)?.[0]));
   facts.set("body indents", String(/^\{\n( *)/.exec(text)?.[1]?.length ?? 0));
-  eachLeaf("", parsed, (path, value) => facts.set(path, steady(path, value)));
+  eachLeaf("", parsed, (path, value) => {
+    if (!isPassing(page, path)) facts.set(path, steady(path, value));
+  });
   return facts;
 }
 
@@ -95,27 +113,34 @@ const OWN = /\.(?:resourceVersion|uptimeSeconds)$/;
 
 const steady = (path: string, value: unknown): string => (OWN.test(path) ? "<number>" : JSON.stringify(value));
 
-const UID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b|\b[0-9a-f]{32}\b/g;
+const UID =
+  /(?<![0-9a-f])[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}(?![0-9a-f])|(?<!\w)[0-9a-f]{32}(?!\w)/g;
 const ID = /\b[0-9a-f]{64}\b(?<!sha256:[0-9a-f]{64})/g;
 const TIME = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)/g;
 const UPTIME = /\b\d+ hr \d\d min \d\d sec\b/g;
 const STARTED = /\b[A-Z]\w\w [A-Z]\w\w [ \d]\d \d\d:\d\d:\d\d UTC \d{4}\b/g;
 const POD_ADDRESS = /\b198\.18\.\d+\.\d+\b/g;
 
-/** Turns what a node says into what any node would say: no ids, times or names that are its own. */
+/** The machine's busybox is part of the images. */
+const DIGEST = /\bsha256:[0-9a-f]{64}\b/g;
+
+/** Turns what a node says into what any node would say: no ids, times or names that are its own, nor those of its cluster. */
 export const neutralFor =
-  (node: ClusterNode, namespace: string) =>
+  ({ layout }: Pick<Cluster, "layout">, node: ClusterNode, namespace: string) =>
   (text: string): string =>
     text
       .replaceAll(`${STATIC_POD}-${node.name}`, STATIC_POD)
-      .replaceAll(node.folder, "<folder>")
-      .replaceAll(node.cgroupParent, "<group>")
+      .replaceAll(node.folder, "<directory>")
+      .replaceAll(layout.folder, "<cluster>")
+      .replaceAll(node.cgroupParent, "<cgroup>")
+      .replaceAll(layout.cgroupParent, "<cluster cgroup>")
       .replaceAll(node.address, "<node>")
       .replaceAll(namespace, "<namespace>")
       .replaceAll(new RegExp(`\\b${node.name}\\b`, "g"), "<name>")
       .replaceAll(/kube-api-access-\w+/g, "kube-api-access")
       .replaceAll(UID, "<uid>")
       .replaceAll(ID, "<id>")
+      .replaceAll(DIGEST, "sha256:<digest>")
       .replaceAll(TIME, "<time>")
       .replaceAll(UPTIME, "<uptime>")
       .replaceAll(STARTED, "<started>")

@@ -16,10 +16,10 @@ export interface Question {
   readonly depth: Depth;
 }
 
-/** What is read off the machine is compared value by value elsewhere. */
-const depthOf = (path: string): Depth => (/^\/(?:metrics|stats\/summary)\b/.test(path) ? "type" : "whole");
+/** What an agent measures is compared elsewhere; a profile is about the program itself. */
+const depthOf = (path: string): Depth => (/^\/(?:metrics|stats\/summary|debug\/pprof)\b/.test(path) ? "type" : "whole");
 
-const ask = (path: string, more: Partial<Question> = {}): Question => ({
+export const ask = (path: string, more: Partial<Question> = {}): Question => ({
   door: "api",
   as: "operator",
   method: "GET",
@@ -32,8 +32,12 @@ const ask = (path: string, more: Partial<Question> = {}): Question => ({
 
 const REFUSED: readonly Asker[] = ["nobody", "stranger", "badToken", "poor"];
 
-export const nameOf = ({ door, as, method, path, headers }: Question): string =>
-  [door, as, method, path, ...Object.entries(headers).map(([name, value]) => `${name}:${value}`)].join(" ");
+export const nameOf = ({ door, as, method, path, headers, body }: Question): string =>
+  [
+    `${door} ${as} ${method} ${path}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}:${value}`),
+    ...(body === "" ? [] : [`body:${body}`]),
+  ].join(" ");
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] as const;
 

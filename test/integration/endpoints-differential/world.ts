@@ -1,16 +1,21 @@
-/** Two nodes with the same pods and the same configuration, and everybody who may ask them something. */
+/** Nodes with the same pods and the same configuration, one for each agent that runs, and the clients that call them. */
+import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
+import { isDeepStrictEqual } from "node:util";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../../cluster/cluster.ts";
-import { waitUntil } from "../../cluster/wait.ts";
+import { pause, waitUntil } from "../../cluster/wait.ts";
+import { NODES, SIDES, type Side } from "../../golden/sides.ts";
 import { askPlainly, NodeCaller, type Said } from "../../support/node-caller.ts";
 import { type Identity, TestCertificates } from "../../support/test-certificates.ts";
 import { type Facts, factsOf, neutralFor } from "./facts.ts";
-import { areAtRest, lastingCount, makePods } from "./pods.ts";
-import type { Asker, Door, Question } from "./questions.ts";
+import { areAtRest, areRunning, makePods } from "./pods.ts";
+import { type Asker, ask, type Door, type Question } from "./questions.ts";
 
 const PORTS: Readonly<Record<Door, number>> = { api: 10250, health: 10248, readOnly: 10255 };
 const configuration = { readOnlyPort: PORTS.readOnly, healthzBindAddress: "0.0.0.0" };
+/** The Go kubelet looks at its runtime every second, and adds what it learns to the status of a pod one look later. */
+const STEADY_MS = 3_000;
 
 type Credentials = Readonly<Record<Asker, { readonly identity?: Identity; readonly token?: string }>>;
 
@@ -20,10 +25,10 @@ export class AskedNode implements Disposable {
   readonly #callers: Readonly<Record<Asker, NodeCaller>>;
   readonly #neutral: (text: string) => string;
 
-  constructor(node: ClusterNode, namespace: string, credentials: Credentials) {
+  constructor(cluster: Cluster, node: ClusterNode, namespace: string, credentials: Credentials) {
     this.#node = node;
     this.#namespace = namespace;
-    this.#neutral = neutralFor(node, namespace);
+    this.#neutral = neutralFor(cluster, node, namespace);
     const caller = (as: Asker) => new NodeCaller({ host: node.address, port: PORTS.api, ...credentials[as] });
     this.#callers = {
       operator: caller("operator"),
@@ -41,12 +46,31 @@ export class AskedNode implements Disposable {
   }
 
   async facts(question: Question): Promise<Facts> {
-    return factsOf(await this.#say(question), question.depth, this.#neutral);
+    return factsOf(await this.#say(question), question, this.#neutral);
   }
 
   async pods(page = "/pods"): Promise<readonly Pod[]> {
     const { body } = await this.#callers.operator.ask(page);
     return (JSON.parse(body) as { readonly items: readonly Pod[] | null }).items ?? [];
+  }
+
+  /** Every pod has reached the state in which it stays, and the pages about pods have stopped changing. */
+  async settled(): Promise<void> {
+    await waitUntil("every pod to be at rest", 90_000, async () => areAtRest(await this.pods()));
+    let running: readonly Pod[] = [];
+    await waitUntil("the pods that run", 30_000, async () => {
+      running = await this.pods("/runningpods/");
+      return areRunning(running);
+    }).catch((error: unknown) => {
+      const names = running.map(({ metadata }) => metadata?.name).join(", ");
+      throw new Error(`these pods run: ${names}`, { cause: error });
+    });
+    const read = () => Promise.all(["/pods", "/runningpods/"].map((path) => this.facts(ask(path))));
+    await waitUntil("the pages about pods to stop changing", 60_000, async () => {
+      const before = await read();
+      await pause(STEADY_MS);
+      return isDeepStrictEqual(await read(), before);
+    });
   }
 
   [Symbol.dispose](): void {
@@ -55,9 +79,10 @@ export class AskedNode implements Disposable {
 }
 
 export interface World extends AsyncDisposable {
-  readonly go: AskedNode;
-  readonly ours: AskedNode;
-  /** Starts both again without what the configuration calls debugging. */
+  node(side: Side): AskedNode;
+  /** The pods of that node that the API server knows. */
+  podsOfApi(side: Side): Promise<readonly Pod[]>;
+  /** Starts the agents again without the handlers that the configuration calls debugging. */
   closeDebugging(): Promise<void>;
 }
 
@@ -69,15 +94,14 @@ export async function startWorld(): Promise<World> {
   const cluster = await startCluster({
     name,
     controlPlane: "full",
-    nodes: [
-      { agent: "go", options },
-      { agent: "deckhand", options },
-    ],
+    nodes: SIDES.map((agent) => ({ agent, options })),
   });
   made.defer(() => cluster.down());
-  const [first, second] = cluster.nodes as [ClusterNode, ClusterNode];
   await cluster.kubectl("wait", "--for=condition=Ready", "node", "--all", "--timeout=60s");
-  await Promise.all([makePods(cluster, first, "by-go"), makePods(cluster, second, "by-deckhand")]);
+  const nodeOf = (side: Side) =>
+    cluster.nodes.find((node) => node.name === NODES[side]) ?? assert.fail(`no node for ${side}`);
+  const namespaceOf = (side: Side) => `by-${side}`;
+  await Promise.all(SIDES.map((side) => makePods(cluster, nodeOf(side), namespaceOf(side))));
   const unknown = await certificates.selfSigned({ subject: "/CN=unknown" });
   const credentials = {
     operator: { identity: await identityOf(cluster, "operator", ["system:masters"]) },
@@ -86,33 +110,31 @@ export async function startWorld(): Promise<World> {
     stranger: { identity: await certificates.issue(unknown, { subject: "/O=system:masters/CN=operator" }) },
     badToken: { token: "no.such.token" },
   };
-  const go = made.use(new AskedNode(first, "by-go", credentials));
-  const ours = made.use(new AskedNode(second, "by-deckhand", credentials));
-  await waitUntil("every pod to be at rest on both nodes", 90_000, async () =>
-    (await Promise.all([go.pods(), ours.pods()])).every(areAtRest),
+  const asked = new Map(
+    SIDES.map((side) => [side, made.use(new AskedNode(cluster, nodeOf(side), namespaceOf(side), credentials))]),
   );
-  // The Go kubelet tells of pods that run what it last saw of the runtime.
-  await waitUntil("the pods that run to be told", 90_000, async () => {
-    const [there, here] = await Promise.all([go.pods("/runningpods/"), ours.pods("/runningpods/")]);
-    return lastingCount(there) === lastingCount(here);
-  });
+  await Promise.all([...asked.values()].map((each) => each.settled()));
   const all = made.move();
   const closed = { configuration: { ...options.configuration, enableDebuggingHandlers: false } };
-  const closeDebugging = async () => {
-    await Promise.all([
-      cluster.changeAgent(first.name, "go", closed),
-      cluster.changeAgent(second.name, "deckhand", closed),
-    ]);
-    const isServing = (node: AskedNode) =>
-      node.pods().then(
-        () => true,
-        () => false,
+  return {
+    node: (side) => asked.get(side) ?? assert.fail(`${side} does not run`),
+    podsOfApi: async (side) => {
+      const text = await cluster.kubectl("-n", namespaceOf(side), "get", "pods", "--show-managed-fields", "-o", "json");
+      return (JSON.parse(text) as { readonly items: readonly Pod[] }).items;
+    },
+    closeDebugging: async () => {
+      await Promise.all(SIDES.map((side) => cluster.changeAgent(NODES[side], side, closed)));
+      const isServing = (node: AskedNode) =>
+        node.pods().then(
+          () => true,
+          () => false,
+        );
+      await waitUntil("the agents to serve again", 60_000, async () =>
+        (await Promise.all([...asked.values()].map(isServing))).every(Boolean),
       );
-    await waitUntil("both to serve again", 60_000, async () =>
-      (await Promise.all([go, ours].map(isServing))).every(Boolean),
-    );
+    },
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
-  return { go, ours, closeDebugging, [Symbol.asyncDispose]: () => all.disposeAsync() };
 }
 
 async function identityOf(cluster: Cluster, user: string, groups: readonly string[]): Promise<Identity> {

@@ -83,7 +83,6 @@ export const STILL: Readonly<Record<string, string>> = {
 export const SAME_VALUE: readonly string[] = [
   "kubelet_active_pods",
   "kubelet_pod_in_progress_resizes",
-  "kubelet_cgroup_version",
   "kubelet_desired_pods",
   "kubelet_managed_ephemeral_containers",
   "kubelet_mirror_pods",
@@ -91,8 +90,6 @@ export const SAME_VALUE: readonly string[] = [
   "kubelet_running_pods",
   "kubelet_working_pods",
   "kubernetes_feature_enabled",
-  "process_max_fds",
-  "process_virtual_memory_max_bytes",
   "volume_manager_total_volumes",
 ];
 

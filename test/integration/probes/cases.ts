@@ -1,4 +1,4 @@
-/** Pods with every kind of probe, what becomes of each, and what is told of it: under any kubelet. */
+/** Pods with every kind of probe, what becomes of each, and which events it has: under any kubelet. */
 import type { Container, Pod, PodSpec, Probe } from "../../../src/api/gen/core-v1.ts";
 import { AGNHOST_IMAGE } from "../../cluster/images.ts";
 import { conditionOf, hasEndedWhole, STAY, sh } from "../../support/cluster-pods.ts";
@@ -11,9 +11,19 @@ export interface ProbeCase {
   /** What it comes to. */
   readonly what: string;
   readonly is: (pod: Pod) => boolean;
-  /** Events that are told of it, without addresses and ids. */
-  readonly told: readonly string[];
+  /** Events that it has in any case, without addresses and ids; the recording holds all of them. */
+  readonly events: readonly string[];
 }
+
+/** On the node's own network. */
+export const HOST_PORT = 18_765;
+
+const READY = "was ready";
+const UNREADY = "was unready";
+export const RESTARTED = "was restarted";
+
+/** Nothing changes a pod of this case any more. */
+export const isStill = ({ what }: Pick<ProbeCase, "what">): boolean => what === READY || what === UNREADY;
 
 const statusOf = (pod: Pod) => pod.status?.containerStatuses?.[0];
 export const isReady = (pod: Pod) => statusOf(pod)?.ready === true && conditionOf(pod, "Ready")?.status === "True";
@@ -44,9 +54,9 @@ const one = (container: Container, probes: Partial<Container>, spec: Partial<Pod
   ...spec,
   containers: [{ ...container, ...probes }],
 });
-const ready = { what: "was ready", is: isReady, told: [] } as const;
-const unready = (...told: readonly string[]) => ({ what: "was unready", is: isUnready, told });
-const restarted = (...told: readonly string[]) => ({ what: "was restarted", is: isRestarted, told });
+const ready = { what: READY, is: isReady, events: [] } as const;
+const unready = (...events: readonly string[]) => ({ what: UNREADY, is: isUnready, events });
+const restarted = (...events: readonly string[]) => ({ what: RESTARTED, is: isRestarted, events });
 
 const failed = (kind: string, message: string) => `Unhealthy ${kind} probe failed: ${message}`;
 const killed = (kind: string) => `Killing Container main failed ${kind} probe, will be restarted`;
@@ -108,8 +118,8 @@ export const CASES: readonly ProbeCase[] = [
     name: "http-host-network",
     rows: ["12.3"],
     spec: one(
-      agnhost("netexec", "--http-port=18765", "--udp-port=-1"),
-      { readinessProbe: http("/hostname", 18_765) },
+      agnhost("netexec", `--http-port=${HOST_PORT}`, "--udp-port=-1"),
+      { readinessProbe: http("/hostname", HOST_PORT) },
       { hostNetwork: true },
     ),
     ...ready,
@@ -138,9 +148,8 @@ export const CASES: readonly ProbeCase[] = [
     name: "http-away",
     rows: ["12.3"],
     spec: one(WEB, { readinessProbe: http("/redirect?location=http%3A%2F%2F0.0.0.0%2F") }),
-    what: "was ready",
-    is: isReady,
-    told: [
+    ...ready,
+    events: [
       'ProbeWarning Readiness probe warning: Probe terminated redirects, Response body: <a href="http://0.0.0.0/">Found</a>.\n\n',
     ],
   },
@@ -214,13 +223,13 @@ export const CASES: readonly ProbeCase[] = [
   {
     name: "startup-ready",
     rows: ["12.1", "12.2", "12.7"],
-    spec: one(sh(`sleep 15; touch /tmp/ok; ${STAY}`), {
+    spec: one(sh(`sleep 6; touch /tmp/ok; ${STAY}`), {
       startupProbe: { ...exec("cat", "/tmp/ok"), failureThreshold: 60 },
       livenessProbe: { ...exec("cat", "/tmp/ok"), ...LENIENT },
       readinessProbe: { ...exec("true"), periodSeconds: 5 },
     }),
     ...ready,
-    told: [failed("Startup", NO_FILE)],
+    events: [failed("Startup", NO_FILE)],
   },
   {
     name: "startup-dies",
@@ -235,7 +244,7 @@ export const CASES: readonly ProbeCase[] = [
     what: "ended",
     is: (pod) => pod.status?.phase === "Succeeded" && hasEndedWhole(pod),
     // With it the pod ends.
-    told: [failed("Liveness", ""), "Killing Stopping container main"],
+    events: [failed("Liveness", ""), "Killing Stopping container main"],
   },
   {
     name: "not-the-last",
@@ -246,6 +255,6 @@ export const CASES: readonly ProbeCase[] = [
     },
     what: "lost a container",
     is: ({ status }) => status?.phase === "Running" && status.containerStatuses?.[0]?.state?.terminated !== undefined,
-    told: ["Killing Container main failed liveness probe"],
+    events: ["Killing Container main failed liveness probe"],
   },
 ];
