@@ -33,12 +33,12 @@ export const API_ANSWERS: MutantArea = {
       tests: "\\[20\\.4\\]",
     },
     {
-      name: "an excluded health check is reported as passed",
-      file: "src/server/healthz.ts",
-      find: "return `[+]${name} excluded: ok\\n`;",
-      replace: "return `[+]${name} ok\\n`;",
+      name: "an unknown health check is answered without a line end",
+      file: "src/server/routes/health.ts",
+      find: 'throw new Refusal(404, "404 page not found\\n");',
+      replace: 'throw new Refusal(404, "404 page not found");',
       suite: SUITE,
-      cases: "^api operator GET /healthz\\?verbose&exclude=ping",
+      cases: "^api operator GET /healthz/none$",
       tests: "\\[20\\.6\\]",
     },
     {
