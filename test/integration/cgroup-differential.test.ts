@@ -1,7 +1,7 @@
 /**
- * The same pods under the Go kubelet and through Deckhand's functions and its adapter: every cgroup file, everything the runtime gets.
- * What the Go kubelet makes of them is recorded, with the pods as the API server returned them. Deckhand's adapter writes real groups
- * below a parent of its own.
+ * The same pods under the Go kubelet and through Deckhand's functions and its adapter: every cgroup file, everything
+ * the runtime gets. What the Go kubelet makes of them is recorded, with the pods as the API server returned them.
+ * Deckhand's adapter writes real groups below a parent of its own.
  */
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";

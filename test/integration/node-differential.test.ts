@@ -1,186 +1,191 @@
 /**
- * Our Node beside the Go kubelet's, in one cluster on one machine, field by field: whatever differs is in the table with its reason, or
- * the test fails; so does a reason that nothing needs any more.
+ * Deckhand's Node, Lease and CSINode beside the Go kubelet's recorded ones, field by field. What depends on the machine
+ * is held against the machine itself, so that a recording holds on every machine.
  */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
-import { waitUntil } from "../cluster/wait.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
+import { figure } from "../figures.ts";
+import { neutralJson } from "../golden/answers.ts";
+import { Recording } from "../golden/recording.ts";
+import { comparisonMode, deckhandTest, NODES, SIDES, type Side } from "../golden/sides.ts";
 import { boxedMachine } from "./boxed-machine.ts";
 import { type NodeAgent, startNodeAgent } from "./node-agent.ts";
+import { imagesOfRuntime, type MachineFacts, machineFacts, neutralImages } from "./node-differential/machine-facts.ts";
+import { neutralDescription, neutralLeaves } from "./node-differential/neutral.ts";
 
-/** "maybe" for what may by chance be equal. */
-type Difference = readonly [path: RegExp, why: string, maybe?: "maybe"];
+const recording = Recording.open("node-differential");
 
-const BOTH: readonly Difference[] = [
-  [/^metadata\.(uid|resourceVersion|creationTimestamp)$/, "each object has its own"],
-  [/^metadata\.name$/, "the name of the node"],
-];
+/** The Go kubelet's events about parts that are not the node's loops, which alone run here. */
+const OTHER_EVENTS =
+  /^(Normal NodeAllocatableEnforced|Warning (InvalidDiskCapacity|CheckLimitsForResolvConf|PossibleMemory))/;
 
-const NODE: readonly Difference[] = [
-  ...BOTH,
-  [/^metadata\.labels\.kubernetes\.io\/hostname$/, "the name of the node"],
-  [/^status\.addresses\.(InternalIP|Hostname)$/, "the node's own address and name"],
-  [/^status\.conditions\.\w+\.last(Heartbeat|Transition)Time$/, "the two nodes started at different moments", "maybe"],
-];
-
-const LEASE: readonly Difference[] = [
-  ...BOTH,
-  [/^metadata\.ownerReferences\.0\.(name|uid)$/, "each is owned by its own Node"],
-  [/^spec\.holderIdentity$/, "each is held by its own node"],
-  [/^spec\.renewTime$/, "renewed at different moments; ours to the millisecond, as the clock of the platform goes"],
-];
-
-const CSI_NODE: readonly Difference[] = [
-  ...BOTH,
-  [/^metadata\.ownerReferences\.0\.(name|uid)$/, "each is owned by its own Node"],
-];
-
-/** One entry per leaf; lists of things with a type by their type. */
-function leaves(value: unknown, path = ""): ReadonlyMap<string, unknown> {
-  if (typeof value !== "object" || value === null) return new Map([[path, value]]);
-  return new Map(
-    Object.entries(value).flatMap(([key, inner]: readonly [string, unknown]) => {
-      const type: unknown = Array.isArray(value) ? (inner as { readonly type?: unknown } | null)?.type : undefined;
-      const name = typeof type === "string" ? type : key;
-      const below = path === "" ? name : `${path}.${name}`;
-      const isAddress = path === "status.addresses";
-      return [...leaves(isAddress ? (inner as { readonly address: unknown }).address : inner, below)];
-    }),
-  );
-}
-
-/** The paths that differ, and that no line of the table explains; and the lines that explain nothing. */
-function unexplained(ours: unknown, theirs: unknown, table: readonly Difference[]): readonly string[] {
-  const [a, b] = [leaves(ours), leaves(theirs)];
-  const paths = [...new Set([...a.keys(), ...b.keys()])].filter((path) => a.get(path) !== b.get(path));
-  const open = paths.filter((path) => !table.some(([pattern]) => pattern.test(path)));
-  const idle = table.filter(([pattern, , maybe]) => maybe === undefined && !paths.some((path) => pattern.test(path)));
-  return [
-    ...open.map((path) => `${path}: ours ${JSON.stringify(a.get(path))}, Go's ${JSON.stringify(b.get(path))}`),
-    ...idle.map(([pattern]) => `nothing differs at ${pattern.source} any more`),
-  ];
-}
+/**
+ * Deckhand also reports that a new Node is not ready yet; the Go kubelet is silent about the first value of that
+ * condition.
+ */
+const EXTRA_EVENT = /^Normal NodeNotReady /;
 
 describe("two nodes side by side", () => {
   let cluster: Cluster;
-  let theirs: ClusterNode;
-  let ours: ClusterNode;
-  let agent: NodeAgent;
+  let agent: NodeAgent | undefined;
+  const facts = new Map<Side, MachineFacts>();
+
+  const nodeOf = (side: Side): ClusterNode =>
+    cluster.nodes.find(({ name }) => name === NODES[side]) ?? assert.fail(`no node for ${side}`);
+  const factsOf = (side: Side) => facts.get(side) ?? assert.fail(`no facts for ${side}`);
+  const startAgent = () => {
+    const node = nodeOf("deckhand");
+    return startNodeAgent({ cluster, node, machine: boxedMachine(node), withCsiNode: true });
+  };
 
   before(async () => {
-    cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "go" }, { agent: "none" }] });
-    [theirs, ours] = cluster.nodes as [ClusterNode, ClusterNode];
-    agent = await startNodeAgent({ cluster, node: ours, machine: boxedMachine(ours), withCsiNode: true });
-    // The Go kubelet's images come with its second report, and the controllers put their labels, taints and annotations.
-    await waitUntil("both nodes to be as they stay", 60_000, async () => {
-      const nodes = [await get("node", theirs.name), await get("node", ours.name)] as readonly FullNode[];
-      return nodes.every(({ status, spec }) => {
+    cluster = await startCluster({
+      controlPlane: "full",
+      nodes: SIDES.map((side) => ({ agent: side === "go" ? "go" : "none" })),
+    });
+    for (const side of SIDES) facts.set(side, await machineFacts(nodeOf(side)));
+    if (SIDES.includes("deckhand")) agent = await startAgent();
+    // The Go kubelet's images come with its second report, and the controllers put their labels, taints and
+    // annotations.
+    for (const side of SIDES) {
+      await waitUntil("the Node to be ready", 60_000, async () => {
+        const { status, spec } = await fullNode(side);
         const ready = status.conditions.some((condition) => condition.type === "Ready" && condition.status === "True");
         return ready && (status.images?.length ?? 0) > 0 && spec.taints === undefined;
       });
-    });
+    }
+    for (const side of SIDES) await comesToRest(() => node(side));
   });
 
   after(async () => {
-    await agent.stop();
+    await agent?.stop();
     await cluster.down();
   });
 
   const get = async (...args: readonly string[]): Promise<unknown> =>
     JSON.parse(await cluster.kubectl("get", ...args, "-o", "json"));
+  const fullNode = async (side: Side) => (await get("node", NODES[side])) as FullNode;
 
-  test("[3.2] [3.6] [3.8] every field of the Node equals the Go kubelet's, but for what the table explains", async (t) => {
-    const [a, b] = [await get("node", ours.name), await get("node", theirs.name)];
-    t.diagnostic(`${leaves(a).size} fields of ours beside ${leaves(b).size} of the Go kubelet's`);
-    assert.deepEqual(unexplained(a, b, NODE), []);
-    assert.deepEqual(agent.troubles, []);
+  const node = async (side: Side) => {
+    const { status, ...others } = await fullNode(side);
+    const { images: _, ...rest } = status;
+    return neutralLeaves({ ...others, status: rest }, nodeOf(side), factsOf(side));
+  };
+
+  test("[3.2] [3.6] [3.8] every field of the Node equals the Go kubelet's, but for what depends on the machine", async () => {
+    await recording.check("node", node);
+    assert.deepEqual(agent?.troubles ?? [], []);
   });
 
   test("[3.3] [3.9] [3.17] annotations, the kubelet's port and the runtime's handlers are there", async () => {
-    const { metadata, status } = (await get("node", ours.name)) as FullNode;
-    assert.equal(metadata.annotations["volumes.kubernetes.io/controller-managed-attach-detach"], "true");
-    assert.deepEqual(status.daemonEndpoints, { kubeletEndpoint: { Port: 10250 } });
-    assert.deepEqual(
-      status.runtimeHandlers.map(({ name }) => name),
-      ["", "runc", "test-handler"],
-    );
-    assert.deepEqual(status.features, { supplementalGroupsPolicy: true });
+    for (const side of SIDES) {
+      const { metadata, status } = await fullNode(side);
+      assert.equal(metadata.annotations["volumes.kubernetes.io/controller-managed-attach-detach"], "true");
+      assert.deepEqual(status.daemonEndpoints, { kubeletEndpoint: { Port: 10250 } });
+      assert.deepEqual(
+        status.runtimeHandlers.map(({ name }) => name),
+        ["", "runc", "test-handler"],
+      );
+      assert.deepEqual(status.features, { supplementalGroupsPolicy: true });
+    }
   });
 
   test("[3.5] [3.18] the address is the operator's with the name after it, and the same features are declared", async () => {
-    const { status } = (await get("node", ours.name)) as FullNode;
-    assert.deepEqual(status.addresses, [
-      { type: "InternalIP", address: ours.address },
-      { type: "Hostname", address: ours.name },
-    ]);
-    const go = (await get("node", theirs.name)) as FullNode;
-    assert.deepEqual(status.declaredFeatures, go.status.declaredFeatures);
+    for (const side of SIDES) {
+      const { name, address } = nodeOf(side);
+      const { status } = await fullNode(side);
+      assert.deepEqual(status.addresses, [
+        { type: "InternalIP", address },
+        { type: "Hostname", address: name },
+      ]);
+    }
+    await recording.check("declared features", async (side) => (await fullNode(side)).status.declaredFeatures);
   });
 
   test("[3.7] [3.10] allocatable and images equal the Go kubelet's to the digit", async () => {
-    const [a, b] = [await get("node", ours.name), await get("node", theirs.name)] as [FullNode, FullNode];
-    assert.deepEqual(a.status.allocatable, b.status.allocatable);
-    assert.notDeepEqual(a.status.allocatable, a.status.capacity);
-    assert.deepEqual(a.status.images, b.status.images);
+    await recording.check("allocatable", async (side) => {
+      const { status } = await fullNode(side);
+      assert.notDeepEqual(status.allocatable, status.capacity);
+      return neutralLeaves({ status: { allocatable: status.allocatable } }, nodeOf(side), factsOf(side));
+    });
+    await recording.check("images", async (side) =>
+      neutralImages((await fullNode(side)).status.images ?? [], await imagesOfRuntime(nodeOf(side))),
+    );
   });
 
-  test("[3.15] every field of the lease equals the Go kubelet's, but for what the table explains", async () => {
-    const lease = (name: string) => get("lease", name, "--namespace=kube-node-lease");
-    await waitUntil("the Go kubelet's lease", 30_000, () =>
-      lease(theirs.name).then(
+  test("[3.15] every field of the lease equals the Go kubelet's", async () => {
+    const lease = (side: Side) => get("lease", NODES[side], "--namespace=kube-node-lease");
+    const isThere = (side: Side) =>
+      lease(side).then(
         () => true,
         () => false,
-      ),
-    );
-    assert.deepEqual(unexplained(await lease(ours.name), await lease(theirs.name), LEASE), []);
+      );
+    for (const side of SIDES) await waitUntil("the lease", 30_000, () => isThere(side));
+    await recording.check("lease", async (side) => neutralLeaves(await lease(side), nodeOf(side), factsOf(side)));
   });
 
-  test("[13.26] every field of the CSINode equals the Go kubelet's, but for what the table explains", async () => {
-    const csiNode = ({ name }: ClusterNode) => get("csinode", name);
-    assert.deepEqual(unexplained(await csiNode(ours), await csiNode(theirs), CSI_NODE), []);
-  });
+  test("[13.26] every field of the CSINode equals the Go kubelet's", () =>
+    recording.check("CSINode", async (side) =>
+      neutralLeaves(await get("csinode", NODES[side]), nodeOf(side), factsOf(side)),
+    ));
 
-  test("[3.11] kubectl describe says the same of both, line by line", async () => {
-    const described = async ({ name }: ClusterNode) => {
-      const text = await cluster.kubectl("describe", "node", name, "--show-events=false");
-      // Dates, addresses and names are each node's own; the pods differ by the proxy, which runs outside of pods in both.
-      return text
-        .replaceAll(/[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} \+\d{4}/g, "<date>")
-        .replaceAll(/\b198\.19\.\d+\.\d+\b/g, "<address>")
-        .replaceAll(new RegExp(`\\b${name}\\b`, "g"), "<name>")
-        .split("\n");
-    };
-    assert.deepEqual(await described(ours), await described(theirs));
-  });
+  test("[3.11] kubectl describe says the same of both, line by line", () =>
+    recording.check("description", async (side) => {
+      const text = await cluster.kubectl("describe", "node", NODES[side], "--show-events=false");
+      return neutralDescription(text, nodeOf(side), factsOf(side));
+    }));
 
   test("[3.16] [3.21] [23.3] the events of the start carry the Go kubelet's reasons and texts", async () => {
-    const { items } = (await get("events", "--field-selector=involvedObject.kind=Node")) as FullEvents;
-    const of = (name: string, texts: readonly string[]) =>
-      new Set(texts.map((text) => text.replaceAll(name, "<name>")));
-    const go = items
-      .filter(({ involvedObject, source }) => involvedObject.name === theirs.name && source.component === "kubelet")
-      .map(({ type, reason, message }) => `${type} ${reason} ${message}`);
-    const told = of(ours.name, agent.events);
-    // What the Go kubelet tells of parts that are not the node's loops.
-    const others =
-      /^(Normal NodeAllocatableEnforced|Warning (InvalidDiskCapacity|CheckLimitsForResolvConf|PossibleMemory))/;
-    const missing = [...of(theirs.name, go)].filter((text) => !told.has(text) && !others.test(text));
-    assert.deepEqual(missing, []);
-    assert.ok(go.length >= 5, `the Go kubelet told ${go.length} events`);
+    await recording.check("events", async (side) => {
+      const texts = side === "deckhand" ? (agent?.events ?? []) : await eventsOfGo();
+      const neutral = new Set(texts.map((text) => text.replaceAll(NODES[side], "<node>")));
+      const leftOut = side === "go" ? OTHER_EVENTS : EXTRA_EVENT;
+      return [...neutral].filter((text) => !leftOut.test(text)).toSorted();
+    });
+    if (comparisonMode !== "record") figure("values compared", recording.compared, "values");
   });
 
-  test("[13.26] [27.4.5] what a driver wrote into the CSINode outlives the agent", async () => {
+  async function eventsOfGo(): Promise<readonly string[]> {
+    const { items } = (await get("events", "--field-selector=involvedObject.kind=Node")) as FullEvents;
+    const own = items.filter(
+      ({ involvedObject, source }) => involvedObject.name === NODES.go && source.component === "kubelet",
+    );
+    assert.ok(own.length >= 5, `the Go kubelet sent ${own.length} events`);
+    return own.map(({ type, reason, message }) => `${type} ${reason} ${message}`);
+  }
+
+  deckhandTest("[13.26] [27.4.5] what a driver wrote into the CSINode outlives the agent", async () => {
+    const { name } = nodeOf("deckhand");
     const drivers = [{ name: "disk.example.com", nodeID: "d-1", topologyKeys: null }];
-    await cluster.kubectl("patch", "csinode", ours.name, "--type=merge", "-p", JSON.stringify({ spec: { drivers } }));
-    const before = (await get("csinode", ours.name)) as FullCsiNode;
+    await cluster.kubectl("patch", "csinode", name, "--type=merge", "-p", JSON.stringify({ spec: { drivers } }));
+    const before = (await get("csinode", name)) as FullCsiNode;
     assert.equal(before.spec.drivers[0]?.name, "disk.example.com");
-    await agent.stop();
-    agent = await startNodeAgent({ cluster, node: ours, machine: boxedMachine(ours), withCsiNode: true });
-    await waitUntil("the node to be ready again", 30_000, async () => agent.nodeHolds.value.storage === undefined);
-    assert.deepEqual(await get("csinode", ours.name), before);
+    await agent?.stop();
+    const started = await startAgent();
+    agent = started;
+    await waitUntil("the node to be ready again", 30_000, async () => started.nodeHolds.value.storage === undefined);
+    assert.deepEqual(await get("csinode", name), before);
   });
 });
+
+const REST_MS = 5_000;
+
+/**
+ * Until the Node is as recorded; while recording, until it has not changed for some seconds. The comparison then says
+ * what differs.
+ */
+async function comesToRest(node: () => Promise<unknown>): Promise<void> {
+  const endMs = performance.now() + 30_000;
+  for (let last = ""; performance.now() < endMs; ) {
+    const now = await node();
+    const text = JSON.stringify(neutralJson(now));
+    if (comparisonMode === "record" ? text === last : recording.matches("node", now)) return;
+    last = text;
+    await pause(comparisonMode === "record" ? REST_MS : 200);
+  }
+}
 
 interface FullCsiNode {
   readonly spec: { readonly drivers: readonly { readonly name: string }[] };
@@ -197,7 +202,7 @@ interface FullNode {
     readonly daemonEndpoints: unknown;
     readonly declaredFeatures?: unknown;
     readonly features: unknown;
-    readonly images?: readonly unknown[];
+    readonly images?: readonly { readonly names: readonly string[]; readonly sizeBytes: number }[];
     readonly runtimeHandlers: readonly { readonly name: string }[];
   };
 }

@@ -1,15 +1,24 @@
 /**
- * What a node tells of its own use, field by field against a Go kubelet's on the same machine with the same pods: /stats/summary, /metrics/resource and
- * /metrics/cadvisor. Counters are compared by how fast they grew between two looks at each, gauges within what the rules state.
+ * What a node reports of its own use at /stats/summary, /metrics/resource and /metrics/cadvisor. Which series there
+ * are, and their constant values, are the Go kubelet's, which are recorded; every value that moves is held against the
+ * kernel's own files, read just before and just after the node was asked. Where a Go kubelet runs beside Deckhand with
+ * the same pods, the values of both are compared too.
  */
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { after, before, suite, test } from "node:test";
+import type { Summary } from "../../src/domain/stats/summary-shape.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
-import { waitUntil } from "../cluster/wait.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
+import { neutralJson } from "../golden/answers.ts";
+import { Recording } from "../golden/recording.ts";
+import { comparisonMode, deckhandTest, NODES, SIDES, type Side } from "../golden/sides.ts";
 import { readExposition } from "../support/exposition.ts";
-import { type Comparison, compare, type Differences, type Looks, type Rules } from "./node-stats/compare.ts";
+import { type Comparison, compare, type Differences, type Looks } from "./node-stats/compare.ts";
+import { KernelAt, mountsOf } from "./node-stats/kernel.ts";
+import { type Held, heldMetrics } from "./node-stats/metric-values.ts";
+import { groupOfMetric, placesOf, type WorkloadPlaces } from "./node-stats/places.ts";
 import {
   CADVISOR_DIFFERENCES,
   CADVISOR_RULES,
@@ -25,9 +34,14 @@ import {
   summarySeries,
   withoutPassing,
 } from "./node-stats/series.ts";
+import { type Neutral, neutralKeys, shapeOf } from "./node-stats/shape.ts";
+import { HeldSummary, type Look as SummaryLook } from "./node-stats/summary-values.ts";
 import { startWorkload, waitForWorkload } from "./node-stats/workload.ts";
 
-interface Side {
+const recording = Recording.open("node-stats");
+const startedMs = Date.now();
+
+interface NodeSide {
   readonly node: ClusterNode;
   readonly namespace: string;
   normal: Normal;
@@ -36,51 +50,49 @@ interface Side {
 let cluster: Cluster;
 /** The machine's interfaces when the cluster came up: those of other tests come and go. */
 let interfacesBefore: readonly string[];
-let go: Side;
-let ours: Side;
+const sides = new Map<Side, NodeSide>();
+let neutral: Neutral;
 
 const interfaces = () => readdir("/sys/class/net");
+const sideOf = (side: Side) => sides.get(side) ?? assert.fail(`${side} does not run`);
 
-const raw = (side: Side, path: string) =>
-  cluster.kubectl("get", "--raw", `/api/v1/nodes/${side.node.name}/proxy${path}`);
+const raw = (side: Side, path: string) => cluster.kubectl("get", "--raw", `/api/v1/nodes/${NODES[side]}/proxy${path}`);
 
-/** Volumes are looked at more often than once in a minute, so that nobody waits for it; groups of the agents are named on both. */
-const configuration = (name: string) => ({ volumeStatsAggPeriod: "5s", kubeletCgroups: `/deckhand-${name}/parts` });
+const NAME = `stats${process.pid}`;
+/** Of every program that is not a container; both agents report it as the kubelet's. */
+const KUBELET_GROUP = `/deckhand-${NAME}/parts`;
+/** Volumes are measured more often than once in a minute, so that nobody waits for it. */
+const configuration = { volumeStatsAggPeriod: "5s", kubeletCgroups: KUBELET_GROUP };
 
 before(async () => {
-  const name = `stats${process.pid}`;
-  const options = { configuration: configuration(name) };
   cluster = await startCluster({
-    name,
+    name: NAME,
     controlPlane: "full",
-    nodes: [
-      { agent: "go", options },
-      { agent: "deckhand", options },
-    ],
+    nodes: SIDES.map((agent) => ({ agent, options: { configuration } })),
   });
   interfacesBefore = await interfaces();
-  const [first, second] = cluster.nodes;
-  assert.ok(first !== undefined && second !== undefined);
-  go = { node: first, namespace: "stats-go", normal: (text) => text };
-  ours = { node: second, namespace: "stats-ours", normal: (text) => text };
-  for (const { node, namespace } of [go, ours]) await startWorkload(cluster, node, namespace);
-  for (const side of [go, ours]) {
-    await waitForWorkload(cluster, side.node, side.namespace);
-    side.normal = await normalOf(cluster, side.node, side.namespace);
+  neutral = await neutralKeys(KUBELET_GROUP);
+  for (const side of SIDES) {
+    const node = cluster.nodes.find(({ name }) => name === NODES[side]) ?? assert.fail(`no node for ${side}`);
+    sides.set(side, { node, namespace: `stats-${side}`, normal: (text) => text });
   }
-  await waitUntil(
-    "both to know all of their pods",
-    90_000,
-    async () => (await isSettled(go)) && (await isSettled(ours)),
-  );
-  looks = await lookTwice();
+  for (const { node, namespace } of sides.values()) await startWorkload(cluster, node, namespace);
+  for (const one of sides.values()) {
+    await waitForWorkload(cluster, one.node, one.namespace);
+    one.normal = await normalOf(cluster, one.node, one.namespace);
+  }
+  for (const side of SIDES) await waitUntil(`${side} to know all of its pods`, 90_000, () => isSettled(side), 500);
+  if (comparisonMode === "live") looks = await lookTwice();
+  if (comparisonMode === "record") await comesToRest();
 });
 
 after(() => cluster?.down());
 
-/** cAdvisor has seen each container twice, containerd has measured what each wrote, and volumes have been looked at. */
+/**
+ * The agent has measured each container twice, containerd has measured what each wrote, and volumes have been measured.
+ */
 async function isSettled(side: Side): Promise<boolean> {
-  const summary = summarySeries(side.normal(await raw(side, "/stats/summary")));
+  const summary = summarySeries(sideOf(side).normal(await raw(side, "/stats/summary")));
   const containers = [
     "busy[burner]",
     "busy[holder]",
@@ -103,38 +115,64 @@ async function isSettled(side: Side): Promise<boolean> {
 }
 
 const ENDPOINTS = {
-  summary: ["/stats/summary", summarySeries],
-  light: ["/stats/summary?only_cpu_and_memory=true", summarySeries],
-  resource: ["/metrics/resource", metricSeries],
-  cadvisor: ["/metrics/cadvisor", metricSeries],
+  summary: ["/stats/summary", summarySeries, SUMMARY_RULES],
+  light: ["/stats/summary?only_cpu_and_memory=true", summarySeries, SUMMARY_RULES],
+  resource: ["/metrics/resource", metricSeries, RESOURCE_RULES],
+  cadvisor: ["/metrics/cadvisor", metricSeries, CADVISOR_RULES],
 } as const;
 type Endpoint = keyof typeof ENDPOINTS;
 type Look = Readonly<Record<Endpoint, Series>>;
 
+async function seriesAt(side: Side, endpoint: Endpoint): Promise<Series> {
+  const [path, parse] = ENDPOINTS[endpoint];
+  return parse(sideOf(side).normal(await raw(side, path)));
+}
+
 async function lookAt(side: Side): Promise<Look> {
-  const read = async (name: Endpoint) => {
-    const [path, parse] = ENDPOINTS[name];
-    return [name, parse(side.normal(await raw(side, path)))] as const;
-  };
+  const read = async (name: Endpoint) => [name, await seriesAt(side, name)] as const;
   return Object.fromEntries(await Promise.all((Object.keys(ENDPOINTS) as Endpoint[]).map(read))) as Look;
 }
 
-/** cAdvisor reads a group every ten to twenty seconds: all of what it tells was read since. */
+const shapeAt = async (side: Side, endpoint: Endpoint) =>
+  shapeOf(await seriesAt(side, endpoint), ENDPOINTS[endpoint][2], neutral);
+
+/** Until no series has come for some seconds: cAdvisor finds groups and measures them at a pace of its own. */
+async function comesToRest(): Promise<void> {
+  const shapes = async () => {
+    const all = await lookAt("go");
+    return JSON.stringify(
+      (Object.keys(ENDPOINTS) as Endpoint[]).map((name) =>
+        neutralJson(shapeOf(all[name], ENDPOINTS[name][2], neutral)),
+      ),
+    );
+  };
+  await waitUntil("the series of the Go kubelet to be complete", 180_000, async () => {
+    const first = await shapes();
+    await pause(20_000);
+    return first === (await shapes());
+  });
+}
+
+/** cAdvisor reads a group every ten to twenty seconds: all of what it reports was read since. */
 const isSince = (momentMs: number, series: Series): boolean =>
   [...series.values()].every(({ atMs }) => atMs === undefined || momentMs < atMs);
 
-let looks: Readonly<Record<Endpoint, readonly [theirs: Looks, ours: Looks]>>;
+/** Of both agents, where both run. */
+let looks: Readonly<Record<Endpoint, readonly [theirs: Looks, ours: Looks]>> | undefined;
 
-/** Both at about the same time, twice, with all that the Go kubelet tells the second time read between our two looks. */
+/**
+ * Both at about the same time, twice, with all that the Go kubelet reports the second time read between the two looks
+ * at Deckhand.
+ */
 async function lookTwice(): Promise<typeof looks> {
-  const [theirFirst, ourFirst] = await Promise.all([lookAt(go), lookAt(ours)]);
+  const [theirFirst, ourFirst] = await Promise.all([lookAt("go"), lookAt("deckhand")]);
   const lookedMs = Date.now();
   let theirs = theirFirst;
   await waitUntil("new readings of all groups", 60_000, async () => {
-    theirs = await lookAt(go);
+    theirs = await lookAt("go");
     return isSince(lookedMs, theirs.cadvisor);
   });
-  const own = await lookAt(ours);
+  const own = await lookAt("deckhand");
   const interfacesAfter = new Set(await interfaces());
   const lasting = new Set(interfacesBefore.filter((name) => interfacesAfter.has(name)));
   const pair = (name: Endpoint) => {
@@ -148,59 +186,156 @@ async function lookTwice(): Promise<typeof looks> {
 }
 
 function report(name: string, { compared, onlyPresent, known, unexplained }: Comparison): void {
-  figure(`${name}: values compared`, compared, "values");
+  figure(`${name}: values compared with a Go kubelet that runs`, compared, "values");
   figure(`${name}: of these only looked for`, onlyPresent, "values");
   for (const [why, count] of known) figure(`${name}: ${why}`, count, "differences");
   assert.ok(compared > 40, `${compared} values are too few`);
   assert.deepEqual(unexplained, []);
 }
 
-function held(name: string, endpoint: Endpoint, rules: Rules, differences: Differences): void {
+/** The series and their constant values are the Go kubelet's; so are the values, where it runs. */
+async function held(name: string, endpoint: Endpoint, differences: Differences): Promise<void> {
+  const before = recording.compared;
+  await recording.check(endpoint, (side) => shapeAt(side, endpoint));
+  if (comparisonMode !== "record") figure(`${name}: series compared`, recording.compared - before, "values");
+  if (looks === undefined) return;
   const [theirs, own] = looks[endpoint];
-  report(name, compare(theirs, own, rules, differences));
+  report(name, compare(theirs, own, ENDPOINTS[endpoint][2], differences));
 }
 
-void suite("what a node tells of its use", () => {
-  test("[20.12][21.3][21.4] the summary has the Go kubelet's fields, with its values", () => {
-    held("summary", "summary", SUMMARY_RULES, SUMMARY_DIFFERENCES);
-  });
+/** For so long one reading serves everybody who asks. */
+const SHARED_MS = 1_500;
+
+interface Asked {
+  readonly text: string;
+  readonly askedMs: number;
+  readonly answeredMs: number;
+  readonly before: KernelAt;
+  readonly after: KernelAt;
+}
+
+/** One answer of Deckhand's between two readings of the kernel's files. */
+async function ask(endpoint: Endpoint, places: WorkloadPlaces): Promise<Asked> {
+  const { node } = sideOf("deckhand");
+  await pause(SHARED_MS);
+  const mounts = await mountsOf(node);
+  const before = new KernelAt(node, places.groups, mounts);
+  const askedMs = Date.now();
+  const text = await raw("deckhand", ENDPOINTS[endpoint][0]);
+  const answeredMs = Date.now();
+  return { text, askedMs, answeredMs, before, after: new KernelAt(node, places.groups, mounts) };
+}
+
+const lookOf = ({ text, askedMs, answeredMs }: Asked): SummaryLook => {
+  const summary = JSON.parse(text) as Summary;
+  return { summary, askedMs, answeredMs };
+};
+
+function confirmed(name: string, { compared, troubles }: Held, least: number): void {
+  figure(`${name}: values confirmed by the kernel`, compared, "values");
+  assert.deepEqual(troubles, []);
+  assert.ok(compared >= least, `${compared} values are too few`);
+}
+
+void suite("what a node reports of its use", () => {
+  test("[20.12][21.3][21.4] the summary has the Go kubelet's fields, with its values", () =>
+    held("summary", "summary", SUMMARY_DIFFERENCES));
 
   test("[20.12] the light summary has CPU, memory and swap, and nothing else", async () => {
-    held("light summary", "light", SUMMARY_RULES, SUMMARY_DIFFERENCES);
-    const summary = JSON.parse(await raw(ours, ENDPOINTS.light[0])) as {
-      readonly pods: readonly Readonly<Record<string, unknown>>[];
-    };
-    const fields = new Set(summary.pods.flatMap((pod) => Object.keys(pod)));
-    assert.deepEqual([...fields].sort(), ["containers", "cpu", "memory", "podRef", "startTime", "swap"]);
+    await held("light summary", "light", SUMMARY_DIFFERENCES);
+    for (const side of SIDES) {
+      const { pods } = JSON.parse(await raw(side, ENDPOINTS.light[0])) as Summary;
+      const fields = new Set(pods.flatMap((pod) => Object.keys(pod)));
+      assert.deepEqual([...fields].sort(), ["containers", "cpu", "memory", "podRef", "startTime", "swap"]);
+    }
   });
 
-  test("[21.1][21.2] the resource metrics are the Go kubelet's, each with the moment it was read at", () => {
-    held("resource metrics", "resource", RESOURCE_RULES, []);
-  });
+  test("[21.1][21.2] the resource metrics are the Go kubelet's, each with the moment it was read at", () =>
+    held("resource metrics", "resource", []));
 
-  test("[21.5] cAdvisor's metrics have its families, rows, labels and values", () => {
-    held("cAdvisor's metrics", "cadvisor", CADVISOR_RULES, CADVISOR_DIFFERENCES);
-  });
+  test("[21.5] cAdvisor's metrics have its families, rows, labels and values", () =>
+    held("cAdvisor's metrics", "cadvisor", CADVISOR_DIFFERENCES));
 
-  test("[21.8] nothing is read while nobody asks: figures are those of the moment, and askers of one moment share them", async () => {
-    const times = async (path: string) => {
-      const families = readExposition(await raw(ours, path));
-      return Number(families.get("node_cpu_usage_seconds_total")?.samples[0]?.atText);
-    };
-    // On a busy machine two who ask at once may be more than a second apart.
-    await waitUntil("two who ask in one moment to hear the same", 60_000, async () => {
-      const askedMs = Date.now();
-      const [one, other] = await Promise.all([times("/metrics/resource"), times("/metrics/resource")]);
-      assert.ok(one >= askedMs - 1_000 && one <= Date.now(), `${one} is not now, ${askedMs}`);
-      return one === other;
-    });
-  });
+  deckhandTest(
+    "[20.12][21.1][21.3][21.5] every value is what the kernel says of the same group, network and disk",
+    async () => {
+      const { node, namespace } = sideOf("deckhand");
+      const places = await placesOf(cluster, node, namespace, { kubeletGroup: KUBELET_GROUP, startedMs });
+      await waitUntil("the runtime to measure what containers wrote", 30_000, () => isMeasured(places), 500);
+      const [first, second, light] = [
+        await ask("summary", places),
+        await ask("summary", places),
+        await ask("light", places),
+      ];
+      const [resource, cadvisor] = [await ask("resource", places), await ask("cadvisor", places)];
+      const summaryOf = (asked: Asked, earlier: Asked) =>
+        new HeldSummary(lookOf(asked), lookOf(earlier), places, asked.before, asked.after);
+      confirmed("summary", summaryOf(second, first), 400);
+      confirmed("light summary", summaryOf(light, second), 150);
+      const metricsOf = ({ text, before, after }: Asked) => heldMetrics(text, groupOfMetric(places), before, after);
+      confirmed("resource metrics", metricsOf(resource), 40);
+      confirmed("cAdvisor's metrics", metricsOf(cadvisor), 700);
+      assertEachOf(cadvisor);
+      const burner = lookOf(second).summary.pods.flatMap(({ containers }) =>
+        containers.filter(({ name }) => name === "burner"),
+      );
+      assert.ok((burner[0]?.cpu?.usageNanoCores ?? 0) > 5_000_000, "a container that never rests uses the CPU");
+    },
+  );
 
-  test("[13.27] a claim's volume is told with its file system's room", async () => {
-    const summary = summarySeries(ours.normal(await raw(ours, "/stats/summary")));
-    const told = (field: string) => summary.get(`.pods[keeper].volume[data].${field}`)?.value;
-    assert.deepEqual([told("pvcRef.name"), told("pvcRef.namespace")], ["data", "stats"]);
-    const [capacity, used] = [Number(told("capacityBytes")), Number(told("usedBytes"))];
-    assert.ok(capacity > used && used > 2 * 1024 ** 2, `${used} of ${capacity}`);
+  deckhandTest(
+    "[21.8] nothing is read while nobody asks: figures are those of the moment, and askers of one moment share them",
+    async () => {
+      const times = async (path: string) => {
+        const families = readExposition(await raw("deckhand", path));
+        return Number(families.get("node_cpu_usage_seconds_total")?.samples[0]?.atText);
+      };
+      // On a busy machine two who ask at once may be more than a second apart.
+      await waitUntil("two who ask in one moment to get the same", 60_000, async () => {
+        const askedMs = Date.now();
+        const [one, other] = await Promise.all([times("/metrics/resource"), times("/metrics/resource")]);
+        assert.ok(one >= askedMs - 1_000 && one <= Date.now(), `${one} is not now, ${askedMs}`);
+        return one === other;
+      });
+    },
+  );
+
+  test("[13.27] a claim's volume is reported with its file system's room", async () => {
+    for (const side of SIDES) {
+      const summary = await seriesAt(side, "summary");
+      const reported = (field: string) => summary.get(`.pods[keeper].volume[data].${field}`)?.value;
+      assert.deepEqual([reported("pvcRef.name"), reported("pvcRef.namespace")], ["data", "stats"]);
+      const [capacity, used] = [Number(reported("capacityBytes")), Number(reported("usedBytes"))];
+      assert.ok(capacity > used && used > 2 * 1024 ** 2, `${used} of ${capacity}`);
+    }
   });
 });
+
+/** containerd measures every ten seconds what a container has written. */
+async function isMeasured(places: WorkloadPlaces): Promise<boolean> {
+  const { pods } = JSON.parse(await raw("deckhand", ENDPOINTS.summary[0])) as Summary;
+  return pods.every(({ podRef, containers }) =>
+    containers.every(({ name, rootfs }) => {
+      const written = places.pods.get(podRef.name)?.containers.get(name)?.written;
+      return Math.abs((rootfs?.inodesUsed ?? 0) - (written?.inodes ?? 0)) <= 2;
+    }),
+  );
+}
+
+/** Every interface of the machine and every file system has its series, unless it came or went meanwhile. */
+function assertEachOf({ text, before, after }: Asked): void {
+  const families = readExposition(text);
+  const named = (family: string, label: string) =>
+    new Set(
+      families.get(family)?.samples.flatMap(({ labels }) => (labels["id"] === "/" ? [labels[label] ?? ""] : [])) ?? [],
+    );
+  const has = (at: KernelAt, name: string) => at.group("/")?.network.has(name) === true;
+  const all = new Set([before, after].flatMap((at) => [...(at.group("/")?.network.keys() ?? [])]));
+  const lasting = [...all].filter((name) => has(before, name) && has(after, name));
+  const reported = named("container_network_receive_bytes_total", "interface");
+  assert.deepEqual(
+    lasting.filter((name) => !reported.has(name)),
+    [],
+  );
+  assert.deepEqual([...named("container_fs_limit_bytes", "device")].toSorted(), [...after.mounts.keys()].toSorted());
+}

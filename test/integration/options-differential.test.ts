@@ -1,6 +1,7 @@
 /**
- * The Go kubelet and Deckhand get the same wrong command lines and files: the same exit code and the same essential text. Each
- * process ends by itself; one that does not is killed, and the test fails. The Go kubelet's outcomes are recorded.
+ * The Go kubelet and Deckhand get the same wrong command lines and files: the same exit code and the same essential
+ * text. Each process ends by itself; one that does not is killed, and the test fails. The Go kubelet's outcomes are
+ * recorded.
  */
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";

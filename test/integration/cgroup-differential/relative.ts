@@ -41,8 +41,8 @@ export function withoutScore(resources: CriResources, machine: MachineSide): obj
 }
 
 /**
- * The memory that counts for a container's score, in MiB, where it is not what the container itself requests: a sidecar counts at
- * least as the smallest container of its pod, and what only the pod requests is split evenly.
+ * The memory that counts for a container's score, in MiB, where it is not what the container itself requests: a sidecar
+ * counts at least as the smallest container of its pod, and what only the pod requests is split evenly.
  */
 const COUNTED_MIB: Readonly<Record<string, number>> = {
   "sidecar-adds/s": 64,
