@@ -73,6 +73,8 @@ export interface Case {
   /** It comes to its end only at another try. What waits for ever is tried again anyway. */
   readonly isTriedAgain?: true;
   readonly leavesOut?: LeftOut;
+  /** How often these events come is chance; that they come is not. */
+  readonly repeats?: { readonly events: RegExp; readonly why: string };
   /** Otherwise than by a plain create. */
   readonly create?: (world: World, pod: Pod, side: Side) => Promise<void>;
   /** Done once, when every pod of the case has printed what it sees; each prints it again and ends. */

@@ -51,14 +51,6 @@ const DIFFERENCES: readonly Difference[] = [
     why: "the Go kubelet reports it whenever it puts a sandbox's configuration together, however often that is; Deckhand once for each sandbox",
   },
   {
-    cases: /^pull-secret-and-missing$/,
-    part: "events",
-    side: "go",
-    text: /(?<told>"Warning FailedToRetrieveImagePullSecret - [^"]*":)[1-9]/g,
-    becomes: "$<told>1",
-    why: "the Go kubelet reports a missing secret at every sync of a pod, however many there are; Deckhand once for each try",
-  },
-  {
     cases: /^(?:empty-again|mount-read-only-written|live-files|live-labels|group-denied|hosts-own)$/,
     part: "node",
     side: "go",

@@ -250,7 +250,8 @@ async function look<Part extends keyof Look>(
       const events: Record<string, number> = {};
       for (const { type, reason, message, count, involvedObject } of toldByBoth(await world.pods.eventsOf(name))) {
         const text = neutralText(`${type} ${reason} ${involvedObject.fieldPath ?? "-"} ${message}`, names);
-        events[text] = (events[text] ?? 0) + (isTriedAgain(one) ? 0 : (count ?? 1));
+        const isChance = isTriedAgain(one) || one.repeats?.events.test(text) === true;
+        events[text] = (events[text] ?? 0) + (isChance ? 0 : (count ?? 1));
       }
       return Object.fromEntries(Object.entries(events).toSorted(([a], [b]) => (a < b ? -1 : 1)));
     },
