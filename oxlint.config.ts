@@ -150,6 +150,7 @@ export default defineConfig({
       files: ["oxlint.config.ts", "tools/lint/**"],
       rules: { "import/no-default-export": "off", "typescript/no-unsafe-assignment": "off" },
     },
+    { files: ["test/mutants/outcome-reporter.ts"], rules: { "import/no-default-export": "off" } },
   ],
   ignorePatterns: ["src/wire/*/gen/**", "src/api/gen/**", "dist/**", ".tsc/**", "stubs/**", ".runs/**"],
 });

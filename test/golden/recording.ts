@@ -18,6 +18,8 @@ import { comparisonMode, type Side } from "./sides.ts";
 
 export const GOLDEN_DIRECTORY = join(import.meta.dirname, "go-1.36.4");
 export const ANSWERS_MAX = 3;
+/** In the message of every comparison that fails; the proof `mutants` knows it by that. */
+export const DIFFERS_FROM_RECORDING = "the Go kubelet does not answer so";
 
 export interface RecordedQuestion {
   readonly question: string;
@@ -81,7 +83,7 @@ export class Recording {
     const recorded = this.answers(question);
     for (const theirs of live)
       assertAmong(recorded, theirs, `${question}: this answer of the Go kubelet is not recorded`);
-    assertAmong(recorded, answer, `${question}: the Go kubelet does not answer so`);
+    assertAmong(recorded, answer, `${question}: ${DIFFERS_FROM_RECORDING}`);
     this.#compared += leafCount(answer);
   }
 

@@ -14,13 +14,12 @@ import { type ClusterPods, hasEndedWhole, podOn } from "../support/cluster-pods.
 import { runsOf } from "../support/cri-log.ts";
 import { neutralEvents, neutralStatus } from "../support/normal-form.ts";
 import { settled } from "../support/settled.ts";
-import { CASES, FINISHED, isRestarted, RESTARTED, type RestartCase } from "./restart-differential/cases.ts";
+import { CASES, FINISHED, isRestarted, RESTARTED, type RestartCase, titleOf } from "./restart-differential/cases.ts";
 import { runtimeRequests } from "./restart-differential/runtime-requests.ts";
 
 const recording = Recording.open("restart-differential");
 
 const nameOf = ({ policy, end }: RestartCase, side: Side) => `${policy.toLowerCase()}-${end}-${NODES[side]}`;
-const titleOf = ({ policy, end }: RestartCase) => `${policy} ${end}`;
 
 /** Of the runs 0, 1 and 2: how long after its end the next one may begin. */
 const BACKOFFS_MS = [0, 10_000, 20_000] as const;

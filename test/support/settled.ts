@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from "node:util";
 import { pause } from "../cluster/wait.ts";
 import { neutralJson } from "../golden/answers.ts";
 import type { Recording } from "../golden/recording.ts";
+import { matchLimitMs } from "../golden/selected-cases.ts";
 import { comparisonMode } from "../golden/sides.ts";
 
 const QUIET_MS = 3_000;
@@ -14,7 +15,7 @@ const EVERY_MS = 250;
  * last one when none comes in time; the comparison then shows how it differs.
  */
 export async function settled<T>(recording: Recording, question: string, read: () => T | Promise<T>): Promise<T> {
-  const untilMs = Date.now() + LIMIT_MS;
+  const untilMs = Date.now() + matchLimitMs(LIMIT_MS);
   let reading = await read();
   let sinceMs = Date.now();
   const isSettled = () =>

@@ -35,6 +35,8 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
     "test/integration/executable.test.ts",
     "test/proofs/installed.proof.ts",
   ],
+  // Mistakes in production code that the comparisons with the recordings must find.
+  mutants: globSync("test/proofs/mutants/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   "node-api": [
     "node-server",
     "hostile-clients",
@@ -49,7 +51,9 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
 export const proofNames = (): readonly string[] => {
   const names = [
     ...globSync(`test/proofs/*${SUFFIX}`, { cwd: repositoryRoot }).map((path) => basename(path, SUFFIX)),
-    ...Object.keys(OF_TESTS).filter((name) => proofFiles(name).every((path) => existsSync(inRepository(path)))),
+    ...Object.keys(OF_TESTS).filter(
+      (name) => proofFiles(name).length > 0 && proofFiles(name).every((path) => existsSync(inRepository(path))),
+    ),
   ];
   return [...new Set(names)].toSorted();
 };
@@ -65,8 +69,13 @@ export const proofEnvironment = (name: string): Readonly<Record<string, string>>
 /** Those of the integration suite that only compare, and measure nothing, run side by side. */
 const COMPARING: ReadonlySet<string> = new Set(["lifecycle", "differential"]);
 
+/** Those whose files wait more than they work. */
+const AT_ONCE: Readonly<Record<string, number>> = { mutants: 3 };
+
 export function proofBatches(name: string): readonly Batch[] {
   const files = proofFiles(name);
+  const atOnce = AT_ONCE[name];
+  if (atOnce !== undefined) return [{ files, concurrency: atOnce }];
   if (!COMPARING.has(name)) return [{ files, concurrency: 1 }];
   const alone = files.filter((file) => file.endsWith(SUFFIX));
   return [

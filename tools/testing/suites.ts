@@ -57,6 +57,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       "test/conformance",
       "test/golden",
       "test/guest/pieces",
+      "test/mutants",
     ].map((folder) => `${folder}/**/*.test.ts`),
     concurrency: availableParallelism(),
     first: [],

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import type { Recording } from "../../golden/recording.ts";
+import { matchLimitMs } from "../../golden/selected-cases.ts";
 import { comparisonMode, SIDES, type Side } from "../../golden/sides.ts";
 import { hasEndedWhole, podOn } from "../../support/cluster-pods.ts";
 import { toldByBoth } from "../../support/normal-form.ts";
@@ -187,7 +188,7 @@ interface Settling {
 /** The observation once it has come to rest, or as it is when the time for that has passed. */
 async function settled(settling: Settling): Promise<Look> {
   if (comparisonMode === "record") return quiet(settling);
-  const endMs = performance.now() + MATCH_LIMIT_MS;
+  const endMs = performance.now() + matchLimitMs(MATCH_LIMIT_MS);
   for (;;) {
     const seen: Partial<Look> = {};
     let isRecorded = true;

@@ -1,5 +1,6 @@
 /** Pods that are given other resources while they run, and where that is to end. */
 import type { Container, PodSpec, ResourceRequirements } from "../../../src/api/gen/core-v1.ts";
+import { selectedByName } from "../../golden/selected-cases.ts";
 import { SLEEPER, sh } from "../../support/cluster-pods.ts";
 
 /** "done": carried out; "deferred": it waits; "error": it was granted and cannot be carried out. */
@@ -53,7 +54,7 @@ const FULL: Container = {
   lifecycle: { postStart: { exec: { command: ["sh", "-c", "until [ -e /tmp/full ]; do sleep 0.1; done"] } } },
 };
 
-export const CASES: Readonly<Record<string, ResizeCase>> = {
+export const CASES = selectedByName<ResizeCase>({
   "cpu-up": {
     rows: ["8.1", "8.4"],
     spec: { containers: [main(BURSTABLE)] },
@@ -218,4 +219,4 @@ export const CASES: Readonly<Record<string, ResizeCase>> = {
     ending: "done",
     goesOn: true,
   },
-};
+});

@@ -1,4 +1,5 @@
 /** All pods of this suite, by their names. */
+import { selectedByName } from "../../golden/selected-cases.ts";
 import type { Cases } from "./case.ts";
 import { HOOKS } from "./cases/hooks.ts";
 import { RULES } from "./cases/rules.ts";
@@ -6,4 +7,4 @@ import { SETTING_UP } from "./cases/setting-up.ts";
 import { SIDECARS } from "./cases/sidecars.ts";
 import { WHOLE_LIVES } from "./cases/whole-lives.ts";
 
-export const CASES: Cases = { ...SETTING_UP, ...SIDECARS, ...HOOKS, ...RULES, ...WHOLE_LIVES };
+export const CASES: Cases = selectedByName({ ...SETTING_UP, ...SIDECARS, ...HOOKS, ...RULES, ...WHOLE_LIVES });

@@ -1,0 +1,61 @@
+import type { MutantArea } from "../mutant.ts";
+
+export const RESTART_POLICY: MutantArea = {
+  area: "restart policy",
+  mutants: [
+    {
+      name: "the second restart waits 5 s",
+      file: "src/domain/pod/restart-backoff.ts",
+      find: "const FIRST_MS = 10_000;",
+      replace: "const FIRST_MS = 5_000;",
+      suite: "roles-differential",
+      cases: "^rule-matches$",
+      tests: " rule-matches:",
+    },
+    {
+      name: "the back-off triples",
+      file: "src/domain/pod/restart-backoff.ts",
+      find: "entry.delayMs * 2",
+      replace: "entry.delayMs * 3",
+      suite: "restart-differential",
+      cases: "^Always exit1$",
+      tests: "\\[7\\.13\\]\\[7\\.18\\]",
+    },
+    {
+      name: "the event about a back-off is no warning",
+      file: "src/controllers/pod-workers/pod-life.ts",
+      find: '("Warning", "BackOff", told)',
+      replace: '("Normal", "BackOff", told)',
+      suite: "roles-differential",
+      cases: "^own-policy$",
+      tests: " own-policy:",
+    },
+    {
+      name: "a container that waits for its restart has no last state",
+      file: "src/domain/pod-status/container-status.ts",
+      find: "lastState: status.state?.terminated === undefined ? (status.lastState ?? {}) : status.state,",
+      replace: "lastState: {},",
+      suite: "roles-differential",
+      cases: "^own-policy$",
+      tests: " own-policy:",
+    },
+    {
+      name: "a container removed for a restart of all has succeeded",
+      file: "src/domain/pod-status/container-status.ts",
+      find: "lastState: { terminated: { exitCode: KILLED_EXIT_CODE, ...RESTARTING_ALL } },",
+      replace: "lastState: { terminated: { exitCode: 0, ...RESTARTING_ALL } },",
+      suite: "roles-differential",
+      cases: "^rule-restarts-all$",
+      tests: " rule-restarts-all:",
+    },
+    {
+      name: "a container is killed for another image as if its pod ended",
+      file: "src/controllers/pod-workers/stop-containers.ts",
+      find: ": `Container ${name} definition changed, will be restarted`",
+      replace: ": `Stopping container ${name}`",
+      suite: "roles-differential",
+      cases: "^image-changed$",
+      tests: " image-changed:",
+    },
+  ],
+};
