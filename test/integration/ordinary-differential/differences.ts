@@ -22,9 +22,9 @@ const DIFFERENCES: readonly Difference[] = [
     cases: /^(?:pull|image-volume)-/,
     part: "statuses",
     side: "deckhand",
-    text: /; next try at <time>(?=")/g,
+    text: /; (?:next try at <time>|Image \\"[^"]*\\" waits to be pulled, number \d+ in the queue)(?=")/g,
     becomes: "",
-    why: "beyond upstream's words, Deckhand says when it tries a failed pull again",
+    why: "beyond upstream's words, Deckhand says when it tries a failed pull again, or that the pull waits for its turn",
   },
   {
     cases: /^image-volume-/,

@@ -1,27 +1,55 @@
 /** What the node's disk and mount table hold of a pod, seen from within the node. */
+import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { ClusterNode } from "../../cluster/cluster.ts";
 import { type MountLine, parseMountinfo } from "./mountinfo.ts";
 
 export interface NodeView {
-  /** By path below the pod's folder, which is ".": "<kind> <mode> <uid>:<gid> <target of a link>". */
+  /** By path below the pod's directory, which is ".": "<kind> <mode> <uid>:<gid> <target of a link>". */
   readonly tree: Readonly<Record<string, string>>;
   readonly mounts: readonly MountLine[];
 }
 
-const podFolder = (uid: string): string => `/var/lib/kubelet/pods/${uid}`;
+const podDirectory = (uid: string): string => `/var/lib/kubelet/pods/${uid}`;
 
 export async function nodeView(node: ClusterNode, uid: string): Promise<NodeView> {
-  const [found, table] = await Promise.all([
-    node.run("find", podFolder(uid), "-printf", "%P\\t%y %m %U:%G\\t%l\\n"),
-    node.run("cat", "/proc/self/mountinfo"),
+  const [tree, table] = await Promise.all([
+    entriesBelow(node.inside(podDirectory(uid))),
+    // Beside the root of the process that holds the node's namespaces.
+    readFile(join(dirname(node.inside("")), "mountinfo"), "utf8"),
   ]);
-  const lines = found.stdout.split("\n").filter((line) => line !== "");
-  const entries = lines.toSorted().map((line) => {
-    const [path = "", facts = "", target = ""] = line.split("\t");
-    return [path || ".", target === "" ? facts : `${facts} -> ${target}`] as const;
-  });
-  return { tree: Object.fromEntries(entries), mounts: parseMountinfo(table.stdout, (point) => point.includes(uid)) };
+  return { tree: Object.fromEntries(tree), mounts: parseMountinfo(table, (point) => point.includes(uid)) };
 }
+
+/** An agent may remove what is being read; what is gone is left out. */
+async function entriesBelow(root: string, path = "."): Promise<readonly (readonly [path: string, facts: string])[]> {
+  const place = join(root, path);
+  try {
+    const found = await lstat(place);
+    const mode = (found.mode & MODE_BITS).toString(8);
+    const facts = `${KINDS[found.mode & KIND_BITS] ?? "?"} ${mode} ${found.uid}:${found.gid}`;
+    if (found.isSymbolicLink()) return [[path, `${facts} -> ${await readlink(place)}`]];
+    const names = found.isDirectory() ? await readdir(place) : [];
+    const below = await Promise.all(names.map((name) => entriesBelow(root, join(path, name))));
+    return [[path, facts], ...below.flat()];
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+const MODE_BITS = 0o7777;
+const KIND_BITS = 0o170000;
+/** The letters of `find`. */
+const KINDS: Readonly<Record<number, string>> = {
+  [0o010000]: "p",
+  [0o020000]: "c",
+  [0o040000]: "d",
+  [0o060000]: "b",
+  [0o100000]: "f",
+  [0o120000]: "l",
+  [0o140000]: "s",
+};
 
 /** What is still there of a pod. */
 export async function leftOf(node: ClusterNode, uid: string): Promise<readonly string[]> {
