@@ -7,11 +7,6 @@ export interface Variation {
 
 export const VARIATIONS: readonly Variation[] = [
   {
-    suite: "endpoints-differential",
-    question: /GET \/(?:pods|%70ods)$/,
-    why: "For a pod that has terminated the Go kubelet reports the kernel's value for no memory limit as long as the pod's cgroup exists.",
-  },
-  {
     suite: "restart-differential",
     question: /start after the back-off, ms$/,
     why: "These are measured times: the Go kubelet restarts a container with the first sync after the end of its back-off.",

@@ -236,7 +236,7 @@ describe("probes under both agents", () => {
     await pods.gone(gone);
     await waitUntil("its metrics to go", 10_000, async () => {
       const now = await scrape(cluster, both.node("deckhand"), "/metrics/probes");
-      return [...figuresOf(now.get("prober_probe_total")).keys()].every((labels) => !labels.includes(gone));
+      return [...figuresOf(now.get("prober_probe_total")).keys()].every((labels) => !labels.includes(`pod=${gone}`));
     });
   });
 
