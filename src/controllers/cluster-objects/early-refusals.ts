@@ -1,18 +1,24 @@
 /**
- * Tells a refusal that comes too early from one that stays. The API server lets a node at what a pod names when it has itself heard of that pod,
- * which may be a moment after the node has. One for each thing that is asked for.
+ * Distinguishes a rejection that comes too early from a lasting one. The API server authorizes a node's request for an object of a pod from
+ * its own watch caches, which may learn of the pod a moment after the node. One instance per requested object.
  */
 import { ApiError } from "../../ports/api-error.ts";
 
 const REFUSALS_MAX = 4;
 export const REFUSED_WAIT_MS = 100;
 
+/** NodeRestriction answers a token request so while its pod cache lacks the pod. */
+const UNKNOWN_POD = /^pod "[^"]+" not found$/;
+
+const isEarly = ({ status, detail }: ApiError): boolean =>
+  status === 403 || (status === 404 && UNKNOWN_POD.test(detail));
+
 export class EarlyRefusals {
   #left = REFUSALS_MAX;
 
-  /** True: ask again after `REFUSED_WAIT_MS`. */
+  /** True: repeat the request after `REFUSED_WAIT_MS`. */
   isOne(error: unknown): boolean {
-    if (!(error instanceof ApiError) || error.status !== 403 || this.#left === 0) return false;
+    if (!(error instanceof ApiError) || !isEarly(error) || this.#left === 0) return false;
     this.#left -= 1;
     return true;
   }

@@ -59,16 +59,21 @@ test("[13.11] a token that is refused is told in the API server's own words", as
   assert.deepEqual(token(WISH), { kind: "failed", message: `failed to fetch token: ${detail}` });
 });
 
-test("[13.11] a node that the API server does not know to have the pod yet asks again soon, and gives up after some tries", async () => {
-  for (const [refusals, kind] of [
-    [2, "present"],
-    [9, "failed"],
+const NO_RELATIONSHIP = new ApiError("CREATE", 403, "Forbidden", "no relationship found");
+const UNKNOWN_POD = new ApiError("CREATE", 404, "NotFound", 'pod "p" not found');
+
+test("[13.11] a token request is repeated four times while the API server's caches lack the pod", async () => {
+  for (const [refusal, refusals, kind] of [
+    [NO_RELATIONSHIP, 2, "present"],
+    [NO_RELATIONSHIP, 9, "failed"],
+    [UNKNOWN_POD, 2, "present"],
+    [UNKNOWN_POD, 9, "failed"],
   ] as const) {
     const clock = new VirtualClock();
     let asked = 0;
     const ask = async () => {
       asked += 1;
-      if (asked <= refusals) throw new ApiError("CREATE", 403, "Forbidden", "no relationship found");
+      if (asked <= refusals) throw refusal;
       return { spec: { expirationSeconds: 600 }, status: { token: "t", expirationTimestamp: "2026-01-01T00:00:00Z" } };
     };
     const api = { ask } as unknown as Pick<ApiServer, "ask">;
