@@ -71,19 +71,12 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     patterns: ["test/integration/**/*.test.ts", ...SMALL_PROOFS],
     concurrency: 3,
     first: [
-      ...integration("ordinary-differential", "way-of-a-pod", "survival", "roles-differential"),
-      ...integration("admission-differential", "switch-over", "node-stats"),
-      ...integration(
-        "resize",
-        "static-pods",
-        "switch-over-volumes",
-        "ordinary-pods",
-        "cgroup-differential",
-        "probes",
-        "kubectl-top",
-        "installed-agent",
-        "executable",
-      ),
+      ...integration("way-of-a-pod", "survival"),
+      ...proof("soak"),
+      ...integration("host-duties", "ordinary-differential", "node-identity", "doctor", "static-pods", "probes"),
+      ...integration("explain", "switch-over", "container-logs-rotation", "resize", "installed-agent"),
+      ...integration("admission-differential", "switch-over-volumes", "roles-differential", "stuck-ends"),
+      ...integration("ordinary-pods", "node-streams", "node-stats"),
     ],
     measuring: {
       files: [
