@@ -80,10 +80,9 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     ],
     measuring: {
       files: [
-        ...integration("restart-differential"),
-        ...proof("mounts", "wires"),
-        ...integration("api-wire", "cri-contract", "cri-wire", "hostile-clients", "image-pulls"),
-        ...integration("journal-speed", "mounts", "node-api", "otlp-wire"),
+        ...integration("node-api", "api-wire", "cri-contract", "restart-differential", "image-pulls", "mounts"),
+        ...proof("wires", "mounts"),
+        ...integration("cri-wire", "hostile-clients", "journal-speed", "otlp-wire"),
       ],
       concurrency: 2,
     },
