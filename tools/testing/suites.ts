@@ -76,7 +76,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       ...integration("host-duties", "ordinary-differential", "node-identity", "doctor", "static-pods", "probes"),
       ...integration("explain", "switch-over", "container-logs-rotation", "resize", "installed-agent"),
       ...integration("admission-differential", "switch-over-volumes", "roles-differential", "stuck-ends"),
-      ...integration("ordinary-pods", "node-streams", "node-stats"),
+      ...integration("ordinary-pods", "packages", "build", "node-streams", "node-stats"),
     ],
     measuring: {
       files: [
@@ -89,7 +89,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     alone: integration("cluster", "cluster-ends"),
     besideAlone: [
       ...proof("crash-points", "lifecycle", "soak-simulated", "ordinary-pods-swarm", "idle-nodes", "virtual-clock"),
-      ...integration("build", "packages", "debian-package", "options-differential", "journal-crash", "generate"),
+      ...integration("options-differential", "journal-crash", "generate"),
     ],
     fileLimitMs: 30 * 60_000,
   },
@@ -120,6 +120,6 @@ export function suiteBatches(
   return [
     { files: [...known(first), ...others], concurrency },
     { ...measuring, files: known(measuring.files) },
-    { files: known(alone), concurrency: 1, beside: { files: known(besideAlone), concurrency: 1 } },
+    { files: known(alone), concurrency: 1, beside: { files: known(besideAlone), concurrency: 2 } },
   ];
 }
