@@ -254,7 +254,7 @@ void suite("what a node reports of its use", () => {
     held("cAdvisor's metrics", "cadvisor", CADVISOR_DIFFERENCES));
 
   deckhandTest(
-    "[20.12][21.1][21.3][21.5] every value is what the kernel says of the same group, network and disk",
+    "[20.12][21.3][21.5] every value is what the kernel says of the same group, network and disk",
     async () => {
       const { node, namespace } = sideOf("deckhand");
       const places = await placesOf(cluster, node, namespace, { kubeletGroup: KUBELET_GROUP, startedMs });
