@@ -16,7 +16,7 @@ import type { Guest } from "./guest.ts";
 import { resumeGuest } from "./guests.ts";
 
 const YEAR_DAYS = 365;
-/** What only a guest can show: systemd, swap and kernel settings. `test/integration/doctor.test.ts` breaks a host in the other ways. */
+/** Hosts that need a guest: systemd, swap and kernel settings. Most of the others are also broken in `test/integration/doctor.test.ts`. */
 const IN_CI: readonly string[] = [
   "the runtime is down",
   "swap is on",
