@@ -14,7 +14,7 @@ import { FLAGS } from "../../src/app/options/flag-table.ts";
 import { buildParts } from "../cluster/parts.ts";
 import { Recording } from "../golden/recording.ts";
 import { SIDES, type Side } from "../golden/sides.ts";
-import { bundleIn } from "../support/bundle.ts";
+import { builtBundle } from "../support/built-program.ts";
 
 const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
 /** Far above what either program needs: a busy machine is not a kubelet that hangs. */
@@ -46,7 +46,7 @@ async function programOf(side: Side): Promise<readonly [program: string, ...args
   if (side === "go") return [(await buildParts()).path("kubelet")];
   const kubelet = join(scratch, "bin", "kubelet");
   mkdirSync(dirname(kubelet));
-  symlinkSync(await bundleIn(join(scratch, "bundle")), kubelet);
+  symlinkSync(await builtBundle(), kubelet);
   return [process.execPath, kubelet];
 }
 
