@@ -82,60 +82,53 @@ export async function writeKubeconfig(
 
 export const pki = (layout: ClusterLayout, file: string) => join(layout.certificates, file);
 
-const CLIENT = "keyUsage=critical,digitalSignature\nextendedKeyUsage=clientAuth\n";
+const CLIENT = ["keyUsage=critical,digitalSignature", "extendedKeyUsage=clientAuth"];
 
-function serving(names: readonly string[], addresses: readonly string[]): string {
+function serving(names: readonly string[], addresses: readonly string[]): readonly string[] {
   const alternatives = [...names.map((name) => `DNS:${name}`), ...addresses.map((address) => `IP:${address}`)];
-  return `keyUsage=critical,digitalSignature\nextendedKeyUsage=serverAuth\nsubjectAltName=${alternatives.join(",")}\n`;
+  return [
+    "keyUsage=critical,digitalSignature",
+    "extendedKeyUsage=serverAuth",
+    `subjectAltName=${alternatives.join(",")}`,
+  ];
 }
 
 const makeKey = (path: string) =>
   command("openssl", ["ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", path]);
 
-async function makeAuthority(layout: ClusterLayout, name: string): Promise<void> {
-  const key = pki(layout, `${name}.key`);
-  await makeKey(key);
-  const extensions = [
-    "-addext",
-    "basicConstraints=critical,CA:TRUE",
-    "-addext",
-    "keyUsage=critical,keyCertSign,digitalSignature",
-  ];
-  await command("openssl", [
-    "req",
-    "-x509",
-    "-new",
-    "-key",
-    key,
-    "-days",
-    "30",
-    "-subj",
-    `/CN=${layout.name}-${name}`,
-    "-out",
-    pki(layout, `${name}.crt`),
-    ...extensions,
-  ]);
-}
+const AUTHORITY = ["basicConstraints=critical,CA:TRUE", "keyUsage=critical,keyCertSign,digitalSignature"];
 
-async function issue(
+const makeAuthority = (layout: ClusterLayout, name: string) =>
+  makeCertificate(layout, name, { user: `${layout.name}-${name}` }, AUTHORITY);
+
+const issue = (
   layout: ClusterLayout,
   authority: string,
   file: string,
+  subject: Subject,
+  extensions: readonly string[],
+): Promise<CertificateFiles> =>
+  makeCertificate(
+    layout,
+    file,
+    subject,
+    [...extensions, "basicConstraints=CA:FALSE"],
+    ["-CA", pki(layout, `${authority}.crt`), "-CAkey", pki(layout, `${authority}.key`)],
+  );
+
+/** A key and its certificate, by one process: a cluster needs ten, and a process costs more than the key. */
+async function makeCertificate(
+  layout: ClusterLayout,
+  file: string,
   { user, groups = [] }: Subject,
-  extensions: string,
+  extensions: readonly string[],
+  signer: readonly string[] = [],
 ): Promise<CertificateFiles> {
   const [keyFile, certFile] = [pki(layout, `${file}.key`), pki(layout, `${file}.crt`)];
-  await makeKey(keyFile);
-  const subject = `${groups.map((group) => `/O=${group}`).join("")}/CN=${user}`;
-  const request = await command("openssl", ["req", "-new", "-key", keyFile, "-subj", subject]);
-  const extensionFile = pki(layout, `${file}.ext`);
-  await writeFile(extensionFile, extensions);
-  const signer = ["-CA", pki(layout, `${authority}.crt`), "-CAkey", pki(layout, `${authority}.key`)];
-  const serial = ["-set_serial", `0x${crypto.randomUUID().replaceAll("-", "")}`];
-  await command(
-    "openssl",
-    ["x509", "-req", ...signer, ...serial, "-days", "30", "-extfile", extensionFile, "-out", certFile],
-    { input: request },
-  );
+  const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-keyout", keyFile];
+  const name = ["-subj", `${groups.map((group) => `/O=${group}`).join("")}/CN=${user}`];
+  const life = ["-set_serial", `0x${crypto.randomUUID().replaceAll("-", "")}`, "-days", "30"];
+  const added = extensions.flatMap((extension) => ["-addext", extension]);
+  await command("openssl", ["req", "-x509", ...key, ...name, ...life, ...added, ...signer, "-out", certFile]);
   return { certFile, keyFile };
 }
