@@ -38,6 +38,7 @@ async function main(): Promise<number> {
     suite: `proof:${name}`,
     batches: batches.map((batch) => ({ ...batch, files: batch.files.filter(isWanted) })),
     fileLimitMs: LIMIT_MS,
+    isDeterministic: false,
     env: { DECKHAND_SIZE: "whole", DECKHAND_SEED: String(seed), ...proofEnvironment(name) },
     verbose: true,
     print: (line) => process.stdout.write(line),

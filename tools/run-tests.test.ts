@@ -81,8 +81,8 @@ describe("run-tests on a small repository", () => {
     tree.remove("test/integration/once.test.ts");
   });
 
-  test("--again is refused for unit tests", () => {
-    assert.equal(run("unit", "--again").status, 2);
+  test("--again is refused for unit and simulator tests", () => {
+    for (const suite of ["unit", "simulator"]) assert.equal(run(suite, "--again").status, 2);
   });
 
   test("--again does not help what fails twice, what is skipped, nor more files than accidents explain", () => {
@@ -115,6 +115,24 @@ describe("run-tests on a small repository", () => {
       `setTimeout(() => { throw new Error("too late"); }, 50)`,
       "1 passed, 1 failed, 0 skipped",
       /too late/,
+    ],
+    [
+      "an error that nobody catches while a test runs",
+      `test("bad", async () => {
+        setTimeout(() => { throw new Error("nobody catches it"); }, 10);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      })`,
+      "1 passed, 1 failed, 0 skipped",
+      /nobody catches it/,
+    ],
+    [
+      "a rejection that nobody catches while a test runs",
+      `test("bad", async () => {
+        void Promise.reject(new Error("nobody awaits it"));
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      })`,
+      "2 passed, 1 failed, 0 skipped",
+      /nobody awaits it/,
     ],
     ["an error while loading", `throw new Error("not loaded")`, "0 passed, 1 failed, 0 skipped", /not loaded/],
   ] as const) {
@@ -200,18 +218,19 @@ describe("run-tests on a small repository", () => {
 
   test("--total adds up the suites of this commit, and a suite that has not run on it is a failure", () => {
     tree.write("src/x.test.ts", good);
-    tree.write("test/guest/y.test.ts", good);
+    for (const file of ["sim/y", "test/integration/cluster", "test/guest/y"]) tree.write(`${file}.test.ts`, good);
     commit("for the total");
     assert.equal(run("unit").status, 0);
     const before = run("--total");
-    assert.deepEqual([before.status, before.lastLine], [1, "3 passed, 2 failed, 0 skipped"]);
-    assert.match(before.stdout, /integration has not run on this commit\nguest has not run on this commit/);
-    assert.equal(run("integration").status, 0);
-    assert.equal(run("guest").status, 0);
+    assert.deepEqual([before.status, before.lastLine], [1, "3 passed, 4 failed, 0 skipped"]);
+    for (const suite of ["simulator", "integration", "harness", "guest"]) {
+      assert.match(before.stdout, new RegExp(`^${suite} has not run on this commit$`, "m"));
+      assert.equal(run(suite).status, 0);
+    }
     const after = run("--total");
-    assert.deepEqual([after.status, after.lastLine], [0, "6 passed, 0 failed, 0 skipped"]);
+    assert.deepEqual([after.status, after.lastLine], [0, "8 passed, 0 failed, 0 skipped"]);
     tree.write("src/x.test.ts", `${good} test.skip("later", () => {});`);
     run("unit");
-    assert.equal(run("--total").lastLine, "6 passed, 0 failed, 1 skipped");
+    assert.equal(run("--total").lastLine, "8 passed, 0 failed, 1 skipped");
   });
 });

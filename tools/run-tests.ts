@@ -1,6 +1,6 @@
 /**
- * Runs a suite and records it: `node tools/run-tests.ts unit|integration|guest [--verbose] [--again] [part of a path ...]`. The last line is
- * the count. The record goes to `.runs/<suite>.json`, where `npm run compat` finds it. `--total` runs nothing: it counts what the
+ * Runs a suite and records it:
+ * `node tools/run-tests.ts unit|simulator|integration|harness|guest [--verbose] [--again] [part of a path ...]`. The last line is the count. The record goes to `.runs/<suite>.json`, where `npm run compat` finds it. `--total` runs nothing: it counts what the
  * records of this commit hold and names every test that passed only on a second try.
  *
  * With `--again` a file that failed runs a second time, alone, after all others, and the second result counts: the machine is shared.
@@ -43,16 +43,17 @@ async function main(): Promise<number> {
     );
     return 2;
   }
-  if (values.again && suiteName === "unit") {
-    process.stderr.write("unit tests are deterministic: --again is for integration and guest\n");
+  const suite = suites[suiteName];
+  if (values.again && suite.isDeterministic) {
+    process.stderr.write(`the tests of ${suiteName} are deterministic and get no second try\n`);
     return 2;
   }
-  const suite = suites[suiteName];
   const run = (batches: readonly Batch[]) =>
     runFiles({
       suite: suiteName,
       batches,
       fileLimitMs: suite.fileLimitMs,
+      isDeterministic: suite.isDeterministic,
       env: {},
       verbose: values.verbose,
       print: (text) => process.stdout.write(text),

@@ -1,4 +1,4 @@
-/** Every scenario with the agent killed at every port call, before and after its effect. Small: at every 67th. */
+/** Every scenario with the agent killed at every port call, before and after its effect. Small: at every 131st. */
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { allCrashPoints, scenarios } from "../../sim/scenarios/all-crash-points.ts";
@@ -12,7 +12,7 @@ const MODULE = new URL("../../sim/scenarios/all-crash-points.ts", import.meta.ur
 describe("killed at any call", () => {
   let found: ReadonlyMap<string, Enumeration> = new Map();
   before(async () => {
-    found = await apart(MODULE, allCrashPoints, { stride: wholeSize() ? 1 : 67 });
+    found = await apart(MODULE, allCrashPoints, { stride: wholeSize() ? 1 : 131 });
   });
   for (const { name } of scenarios) {
     test(`${name}: killed at any call, no rule is broken and all comes right`, () => {

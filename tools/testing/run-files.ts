@@ -15,18 +15,21 @@ interface RunOptions {
   /** One after the other; their files are relative to the repository. */
   readonly batches: readonly Batch[];
   readonly fileLimitMs: number;
+  readonly isDeterministic: boolean;
   readonly env: Readonly<Record<string, string>>;
   /** Show what the files print while they run, not only when one fails. */
   readonly verbose: boolean;
   readonly print: (text: string) => void;
 }
 
+const WITHOUT_PROMISE_HOOK = new URL("without-promise-hook.ts", import.meta.url).href;
+
 /** Where Node keeps what it made of our sources: half of what a process of a test costs is reading them anew. */
 export const compiledCode = (): string =>
   join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "deckhand", "compiled");
 
 export async function runFiles(options: RunOptions): Promise<RunRecord> {
-  const { suite, batches, fileLimitMs, env, verbose, print } = options;
+  const { suite, batches, fileLimitMs, isDeterministic, env, verbose, print } = options;
   const about = {
     suite,
     commit: currentCommit(),
@@ -43,6 +46,7 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
       files: files.map(inRepository),
       cwd: repositoryRoot,
       concurrency,
+      execArgv: isDeterministic ? [`--import=${WITHOUT_PROMISE_HOOK}`] : [],
       env: { ...process.env, NODE_COMPILE_CACHE: compiledCode(), ...env },
     });
     const collector = new Collector();
@@ -59,9 +63,7 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
       print(describeFile(result, verbose));
     }
   };
-  for (const batch of batches) {
-    await Promise.all([batch, ...(batch.beside === undefined ? [] : [batch.beside])].map(runBatch));
-  }
+  for (const batch of batches) await runBatch(batch);
   const tests = results.flatMap((result) => result.tests.map((test) => recordOf(test, result.file)));
   return {
     ...about,

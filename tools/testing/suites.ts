@@ -2,21 +2,21 @@
 import { globSync } from "node:fs";
 import { availableParallelism } from "node:os";
 
-export const suiteNames = ["unit", "integration", "guest"] as const;
+export const suiteNames = ["unit", "simulator", "integration", "harness", "guest"] as const;
 export type SuiteName = (typeof suiteNames)[number];
 
 export interface Suite {
   readonly patterns: readonly string[];
+  /** Files that match and belong to another suite. */
+  readonly except: readonly string[];
+  /** Without real time and real parts: a file that fails gets no second try. */
+  readonly isDeterministic: boolean;
   /** How many files run at once. */
   readonly concurrency: number;
   /** The longest, which begin first: one that began last would run on alone. */
   readonly first: readonly string[];
   /** Those that measure how long something takes, or how late it is: they run after all others. */
   readonly measuring: Batch;
-  /** Those that leave things on the machine, which another cluster that ends at that moment would report: one at a time, at the end. */
-  readonly alone: readonly string[];
-  /** Those that start no cluster and change nothing on the machine: they run while `alone` runs. */
-  readonly besideAlone: readonly string[];
   /** A file that takes longer is killed and has failed. */
   readonly fileLimitMs: number;
 }
@@ -25,32 +25,32 @@ export interface Suite {
 export interface Batch {
   readonly files: readonly string[];
   readonly concurrency: number;
-  /** Runs at the same time as this batch. */
-  readonly beside?: Batch;
 }
 
 const integration = (...names: readonly string[]) => names.map((name) => `test/integration/${name}.test.ts`);
 const proof = (...names: readonly string[]) => names.map((name) => `test/proofs/${name}.proof.ts`);
 
-/** `survival`, `static-pods` and `way-of-a-pod` run small in the integration file of that name, `harness` in `cluster.test.ts`. */
-const SMALL_PROOFS = proof(
+/** They simulate: only the order of their events counts, so they run small in the suite of the simulator. */
+const SIMULATED_PROOFS = proof(
   "crash-points",
-  "idle-nodes",
-  "lifecycle",
-  "mounts",
-  "ordinary-pods",
-  "ordinary-pods-swarm",
-  "soak",
   "soak-simulated",
+  "lifecycle",
+  "ordinary-pods-swarm",
+  "idle-nodes",
   "virtual-clock",
-  "wires",
 );
+/** `survival`, `static-pods` and `way-of-a-pod` run small in the integration file of that name, `harness` in `cluster.test.ts`. */
+const SMALL_PROOFS = proof("mounts", "ordinary-pods", "soak", "wires");
+/** They leave things on the machine, which another cluster that ends at that moment would report. */
+const OF_CLUSTERS = integration("cluster", "cluster-ends");
+
+const MINUTE_MS = 60_000;
+const nothingMeasured: Batch = { files: [], concurrency: 1 };
 
 export const suites: Readonly<Record<SuiteName, Suite>> = {
   unit: {
     patterns: [
       "src",
-      "sim",
       "tools",
       "test/cluster",
       "test/contract",
@@ -59,24 +59,36 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       "test/guest/pieces",
       "test/mutants",
     ].map((folder) => `${folder}/**/*.test.ts`),
+    except: [],
+    isDeterministic: true,
+    // Some of them wait.
+    concurrency: availableParallelism() + 1,
+    first: ["tools/run-tests.test.ts", "tools/generated-docs.test.ts"],
+    measuring: nothingMeasured,
+    fileLimitMs: 5 * MINUTE_MS,
+  },
+  simulator: {
+    patterns: ["sim/**/*.test.ts", ...SIMULATED_PROOFS],
+    except: [],
+    isDeterministic: true,
     concurrency: availableParallelism(),
-    first: [],
-    measuring: { files: [], concurrency: 1 },
-    alone: [],
-    besideAlone: [],
-    fileLimitMs: 5 * 60_000,
+    first: SIMULATED_PROOFS,
+    measuring: nothingMeasured,
+    fileLimitMs: 30 * MINUTE_MS,
   },
   // Most of them wait more than they work. Of the proofs, those run here in a small size that no other file runs small.
   integration: {
     patterns: ["test/integration/**/*.test.ts", ...SMALL_PROOFS],
-    concurrency: 3,
+    except: OF_CLUSTERS,
+    isDeterministic: false,
+    concurrency: 4,
     first: [
-      ...integration("way-of-a-pod", "survival"),
+      ...integration("way-of-a-pod", "host-duties", "survival"),
       ...proof("soak"),
-      ...integration("host-duties", "ordinary-differential", "node-identity", "doctor", "static-pods", "probes"),
-      ...integration("explain", "switch-over", "container-logs-rotation", "resize", "installed-agent"),
-      ...integration("admission-differential", "switch-over-volumes", "roles-differential", "stuck-ends"),
-      ...integration("ordinary-pods", "packages", "build", "node-streams", "node-stats"),
+      ...integration("node-identity", "static-pods", "explain", "doctor", "probes", "container-logs-rotation"),
+      ...integration("ordinary-differential", "switch-over", "resize", "switch-over-volumes", "installed-agent"),
+      ...integration("admission-differential", "stuck-ends", "roles-differential", "node-stats", "ordinary-pods"),
+      ...integration("build", "packages", "node-streams"),
     ],
     measuring: {
       files: [
@@ -84,42 +96,45 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
         ...proof("wires", "mounts"),
         ...integration("cri-wire", "hostile-clients", "journal-speed", "otlp-wire"),
       ],
-      concurrency: 2,
+      concurrency: 3,
     },
-    alone: integration("cluster", "cluster-ends"),
-    besideAlone: [
-      ...proof("crash-points", "lifecycle", "soak-simulated", "ordinary-pods-swarm", "idle-nodes", "virtual-clock"),
-      ...integration("options-differential", "journal-crash", "generate"),
-    ],
-    fileLimitMs: 30 * 60_000,
+    fileLimitMs: 30 * MINUTE_MS,
+  },
+  harness: {
+    patterns: OF_CLUSTERS,
+    except: [],
+    isDeterministic: false,
+    concurrency: 1,
+    first: [],
+    measuring: nothingMeasured,
+    fileLimitMs: 30 * MINUTE_MS,
   },
   // An emulated guest keeps a core or two busy.
   guest: {
     patterns: ["test/guest/*.test.ts"],
+    except: [],
+    isDeterministic: false,
     concurrency: 1,
     first: [],
-    measuring: { files: [], concurrency: 1 },
-    alone: [],
-    besideAlone: [],
-    fileLimitMs: 30 * 60_000,
+    measuring: nothingMeasured,
+    fileLimitMs: 30 * MINUTE_MS,
   },
 };
 
 /** The suite's files; with filters, those whose path contains one of them. */
 export function suiteBatches(
-  { patterns, concurrency, first, measuring, alone, besideAlone }: Suite,
+  { patterns, except, concurrency, first, measuring }: Suite,
   root: string,
   filters: readonly string[],
 ): readonly Batch[] {
   const found = globSync([...patterns], { cwd: root }).filter(
-    (file) => filters.length === 0 || filters.some((filter) => file.includes(filter)),
+    (file) => !except.includes(file) && (filters.length === 0 || filters.some((filter) => file.includes(filter))),
   );
   const known = (files: readonly string[]) => files.filter((file) => found.includes(file));
-  const placed = [...first, ...measuring.files, ...alone, ...besideAlone];
+  const placed = [...first, ...measuring.files];
   const others = found.filter((file) => !placed.includes(file)).toSorted();
   return [
     { files: [...known(first), ...others], concurrency },
     { ...measuring, files: known(measuring.files) },
-    { files: known(alone), concurrency: 1, beside: { files: known(besideAlone), concurrency: 2 } },
   ];
 }
