@@ -45,7 +45,8 @@ export async function makeControlPlaneCertificates(layout: ClusterLayout): Promi
       [
         ["admin", { user: "kubernetes-admin", groups: ["system:masters"] }],
         ["apiserver-kubelet-client", { user: "kube-apiserver-kubelet-client", groups: ["system:masters"] }],
-        ["controller-manager", { user: "system:kube-controller-manager" }],
+        // All controllers act as this user.
+        ["controller-manager", { user: "system:kube-controller-manager", groups: ["system:masters"] }],
         ["scheduler", { user: "system:kube-scheduler" }],
         ["kube-proxy", { user: "system:kube-proxy" }],
       ] as const
