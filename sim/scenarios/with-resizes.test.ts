@@ -13,7 +13,7 @@ describe("pods that are resized", () => {
     });
 
     test(`[8.1] [5.13] ${scenario.name}: the same with the agent killed at some of its calls`, async () => {
-      const { failures } = await enumerateCrashPoints(scenario, { stride: 31 });
+      const { failures } = await enumerateCrashPoints(scenario, { stride: 61 });
       assert.deepEqual(failures.map(describeFailure), []);
     });
   }

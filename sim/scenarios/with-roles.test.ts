@@ -14,7 +14,7 @@ describe("pods with init containers, sidecars and hooks, and pods that are judge
     });
 
     test(`${scenario.name}: the same with the agent killed at some of its calls`, async () => {
-      const { failures } = await enumerateCrashPoints(scenario, { stride: 151 });
+      const { failures } = await enumerateCrashPoints(scenario, { stride: 301 });
       assert.deepEqual(failures.map(describeFailure), []);
     });
   }

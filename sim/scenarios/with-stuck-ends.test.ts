@@ -13,7 +13,7 @@ describe("pods whose end hangs", () => {
     });
 
     test(`${scenario.name}: the same with the agent killed at some of its calls`, async () => {
-      const { failures } = await enumerateCrashPoints(scenario, { stride: 61 });
+      const { failures } = await enumerateCrashPoints(scenario, { stride: 121 });
       assert.deepEqual(failures.map(describeFailure), []);
     });
   }

@@ -11,9 +11,9 @@ import { configMaps, nodes } from "../../src/api/resources.ts";
 import { parseQuantity, quantityMilliValue } from "../../src/base/quantity.ts";
 import { inRepository } from "../../tools/repository.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
-import { DECKHAND_MAIN } from "../cluster/node.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
+import { builtBundle } from "../support/built-program.ts";
 import { ClusterPods, podOn, SLEEPER, sh } from "../support/cluster-pods.ts";
 
 /** Those of the documents. */
@@ -241,7 +241,7 @@ async function end(name: string): Promise<void> {
   await pods.delete(name);
 }
 
-const type = (line: string) => node.run(process.execPath, DECKHAND_MAIN, ...line.split(" ").slice(1));
+const type = async (line: string) => node.run(process.execPath, await builtBundle(), ...line.split(" ").slice(1));
 
 interface Answer {
   readonly uid: string;

@@ -6,8 +6,8 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import { inRepository } from "../../tools/repository.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
-import { DECKHAND_MAIN } from "../cluster/node.ts";
 import { waitUntil } from "../cluster/wait.ts";
+import { builtBundle } from "../support/built-program.ts";
 
 /** The lines of the README, in its order. */
 const LINES = readFileSync(inRepository("README.md"), "utf8")
@@ -23,7 +23,7 @@ const PLANTED = `${scratchOf(UID)}/inner`;
 let cluster: Cluster;
 let node: ClusterNode;
 
-const type = (line: string) => node.run(process.execPath, DECKHAND_MAIN, ...line.split(" ").slice(1));
+const type = async (line: string) => node.run(process.execPath, await builtBundle(), ...line.split(" ").slice(1));
 const left = async () => (await readdir(node.inside(PODS))).toSorted();
 
 /** A folder of a pod that nobody knows, with something in it. */

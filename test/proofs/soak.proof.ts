@@ -27,7 +27,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 /** What is compiled, cached and pooled at first is no leak: the agent remembers some thousand Events, and a thousand pods have as many. */
 const SIZE = wholeSize()
   ? { warmUpMs: 20 * MINUTE_MS, lastsMs: 20 * MINUTE_MS + HOUR_MS, sampleEveryMs: 10_000 }
-  : { warmUpMs: 30_000, lastsMs: 90_000, sampleEveryMs: 2_000 };
+  : { warmUpMs: 25_000, lastsMs: 65_000, sampleEveryMs: 2_000 };
 const POD_EVERY_MS = 2_000;
 const ASK_EVERY_MS = 2_000;
 const LIVING_MAX = 6;
