@@ -39,7 +39,7 @@ import {
 } from "./node.ts";
 import { buildParts, type Parts } from "./parts.ts";
 import { endGently, isAlive, killHard, type Launch, launch, pauseHard, sendSignal, startTicks } from "./processes.ts";
-import { apiStatus, waitReady } from "./ready.ts";
+import { ASK_EVERY_MS, apiStatus, waitReady } from "./ready.ts";
 import { type ClusterRecord, type ComponentRecord, readRecord, writeRecord } from "./record.ts";
 import { takeSlot } from "./slots.ts";
 import { waitUntil } from "./wait.ts";
@@ -255,7 +255,8 @@ class ClusterBuilder {
     await allEnded(programs.map((program) => this.#start(program, CONTROL_PLANE_ANCHOR)));
     // Until the controller has made it, no pod of the namespace is admitted.
     const account = "/api/v1/namespaces/default/serviceaccounts/default";
-    await waitUntil("the default service account", 30_000, async () => (await apiStatus(layout, account)) === 200);
+    const isMade = async () => (await apiStatus(layout, account)) === 200;
+    await waitUntil("the default service account", 30_000, isMade, ASK_EVERY_MS);
   }
 
   async #registries(storage: string, wanted: boolean): Promise<void> {

@@ -10,6 +10,9 @@ import type { ComponentRecord } from "./record.ts";
 import { waitUntil } from "./wait.ts";
 
 const READY_MS_MAX = 60_000;
+/** A request to the API server or the runtime costs both sides a connection. */
+export const ASK_EVERY_MS = 250;
+const LOOK_EVERY_MS = 50;
 
 /** Fails early, with the end of its log, when the program ends while we wait for it. */
 export async function waitReady(
@@ -19,10 +22,13 @@ export async function waitReady(
 ): Promise<void> {
   let ended = false;
   try {
-    await waitUntil(`${component.name} to be ready`, READY_MS_MAX, async () => {
+    const isOver = async () => {
       ended = !(await isAlive(component));
       return ended || signal?.aborted === true || (await isReady(layout, component));
-    });
+    };
+    const { kind } = component.ready;
+    const everyMs = kind === "apiServer" || kind === "cri" ? ASK_EVERY_MS : LOOK_EVERY_MS;
+    await waitUntil(`${component.name} to be ready`, READY_MS_MAX, isOver, everyMs);
   } catch (error) {
     throw new Error(`${component.name} is not ready\n${await logTail(component)}`, { cause: error });
   }
