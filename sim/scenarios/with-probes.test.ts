@@ -16,7 +16,7 @@ describe("the scenarios with probes", () => {
     });
 
     test(`[11.12] ${scenario.name}: killed at calls of every kind, no readiness flips and none is made up`, async () => {
-      const { failures, points } = await enumerateCrashPoints(scenario, { stride: 59 });
+      const { failures, points } = await enumerateCrashPoints(scenario, { stride: 29 });
       assert.deepEqual(failures.map(describeFailure), []);
       assert.ok(points >= 10, `${points} points`);
     });

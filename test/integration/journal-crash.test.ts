@@ -13,7 +13,7 @@ import { createHostFiles } from "../../src/wire/host/files.ts";
 import { figure } from "../figures.ts";
 import { writerLimits } from "../support/journal-writer.ts";
 
-const KILLS = 100;
+const KILLS = 50;
 const writer = fileURLToPath(new URL("../support/journal-writer.ts", import.meta.url));
 const scratch = mkdtempSync(join(tmpdir(), "deckhand-crash-"));
 const hasStrace = spawnSync("strace", ["--version"]).status === 0;

@@ -126,7 +126,7 @@ describe("asking over the network", () => {
     const outcome = await put({ httpGet: { path: "/slow", port: ports.http } }, 1);
     const tookMs = performance.now() - begunMs;
     assert.ok(outcome.kind === "timeout" || outcome.kind === "notRun", JSON.stringify(outcome));
-    // A machine that is busy lets us listen for longer.
-    assert.ok(tookMs >= 1_000 && tookMs < 15_000, `${tookMs} ms`);
+    // A timer of Node's may be a millisecond early, and a machine that is busy lets us listen for longer.
+    assert.ok(tookMs >= 999 && tookMs < 15_000, `${tookMs} ms`);
   });
 });
