@@ -132,6 +132,9 @@ const CONTAINER_GROUP = /\/(?:cri-containerd-)?[0-9a-f]{64}(?:\.scope)?$/;
 export const podGroups = (groups: Groups) => [...groups.keys()].filter((group) => POD_GROUP.test(group));
 export const containerGroups = (groups: Groups) => [...groups.keys()].filter((group) => CONTAINER_GROUP.test(group));
 
+/** Reading all groups keeps an emulated processor busy for a second, in which no pod gets on. */
+const READ_EVERY_MS = 4_000;
+
 export async function waitForGroups(
   guest: Guest,
   what: string,
@@ -146,7 +149,7 @@ export async function waitForGroups(
       groups = await readGroups(guest);
       return isThere(groups);
     },
-    1000,
+    READ_EVERY_MS,
   );
   return groups;
 }
