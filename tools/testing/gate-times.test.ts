@@ -9,7 +9,7 @@ const run: RunRecord = {
   dirty: false,
   startedAt: "2026-01-01T00:00:00Z",
   node: "v26",
-  host: { cores: 2, memoryGiB: 24, kernel: "k", platform: "linux x64", load: 1.5 },
+  host: { cores: 2, memoryGiB: 24, kernel: "k", platform: "linux x64", load: 1.5, fixedWorkMs: 180 },
   seconds: 130,
   files: {},
   fileSeconds: { "slow.test.ts": 100, "quick.test.ts": 30 },

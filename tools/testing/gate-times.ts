@@ -1,5 +1,5 @@
 /** Seconds of a gate run by step and by test file, and the report that compares a run with the committed record. */
-import { fields, number, parseJson, record, text } from "../shape.ts";
+import { fields, number, optional, parseJson, record, text } from "../shape.ts";
 import type { RunRecord } from "./run-record.ts";
 
 export interface GateTimes {
@@ -7,6 +7,8 @@ export interface GateTimes {
   readonly startedAt: string;
   /** Load average over one minute when the first suite began. */
   readonly load: number;
+  /** See `HostFacts`: what tells a slower gate from a slower machine. */
+  readonly fixedWorkMs?: number;
   /** Steps of `.ci/run`, in their order. */
   readonly steps: Readonly<Record<string, number>>;
   /** Test file → seconds from the start of its process to its end. */
@@ -24,6 +26,7 @@ export function gateTimes(runs: readonly RunRecord[], steps: string): GateTimes 
     commit: first.commit,
     startedAt: first.startedAt,
     load: first.host.load,
+    ...(first.host.fixedWorkMs === undefined ? {} : { fixedWorkMs: first.host.fixedWorkMs }),
     steps: Object.fromEntries(
       steps
         .split("\n")
@@ -39,10 +42,12 @@ export function gateTimes(runs: readonly RunRecord[], steps: string): GateTimes 
 
 export function parseGateTimes(source: string): GateTimes {
   const times = fields(parseJson(source), "gate times");
+  const fixedWorkMs = optional(times["fixedWorkMs"], "fixedWorkMs", number);
   return {
     commit: text(times["commit"], "commit"),
     startedAt: text(times["startedAt"], "startedAt"),
     load: number(times["load"], "load"),
+    ...(fixedWorkMs === undefined ? {} : { fixedWorkMs }),
     steps: record(times["steps"], "steps", number),
     files: record(times["files"], "files", number),
   };
@@ -75,8 +80,8 @@ export function timesReport(now: GateTimes, runs: readonly RunRecord[], before: 
   ].join("\n");
 }
 
-const about = ({ commit, startedAt, load }: GateTimes): string =>
-  `${commit.slice(0, 10)}, ${startedAt}, load ${load.toFixed(1)}`;
+const about = ({ commit, startedAt, load, fixedWorkMs }: GateTimes): string =>
+  `${commit.slice(0, 10)}, ${startedAt}, load ${load.toFixed(1)}, fixed work ${fixedWorkMs ?? "-"} ms`;
 
 const inSeconds = (seconds: number | undefined): string => (seconds === undefined ? "-" : seconds.toFixed(1));
 

@@ -107,12 +107,14 @@ export function parseRun(source: string, where: string): RunRecord {
 
 function parseHost(value: unknown, where: string): HostFacts {
   const host = fields(value, where);
+  const fixedWorkMs = optional(host["fixedWorkMs"], `${where}.fixedWorkMs`, number);
   return {
     cores: number(host["cores"], `${where}.cores`),
     memoryGiB: number(host["memoryGiB"], `${where}.memoryGiB`),
     kernel: text(host["kernel"], `${where}.kernel`),
     platform: text(host["platform"], `${where}.platform`),
     load: number(host["load"], `${where}.load`),
+    ...(fixedWorkMs === undefined ? {} : { fixedWorkMs }),
   };
 }
 
