@@ -42,10 +42,10 @@ export const VOLUMES: MutantArea = {
       tests: "\\[13\\.15\\]",
     },
     {
-      name: "a token is requested without its audience",
+      name: "a token lives for an hour, whatever its volume requests",
       file: "src/domain/volumes/token.ts",
-      find: '    ...(audience === "" ? {} : { audiences: [audience] }),\n',
-      replace: "",
+      find: "    expirationSeconds,\n    boundObjectRef",
+      replace: "    expirationSeconds: DEFAULT_EXPIRATION_SECONDS,\n    boundObjectRef",
       suite: SUITE,
       cases: "^token-audience$",
       tests: "\\[13\\.11\\]",
