@@ -77,7 +77,8 @@ async function openWorld(cgroupRoot: CgroupName = []): Promise<World> {
     async close() {
       for (const manager of managers) await manager.close();
       await systemd.close().catch(() => undefined); // A test may have closed it.
-      await rm(base, { recursive: true });
+      // The stand-in may still be making what it was told to make when a test gave up on it.
+      await rm(base, { recursive: true, maxRetries: 10 });
     },
   };
 }
