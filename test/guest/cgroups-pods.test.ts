@@ -21,6 +21,7 @@ import { figure } from "../figures.ts";
 import { Recording } from "../golden/recording.ts";
 import { comparisonMode, SIDES, type Side } from "../golden/sides.ts";
 import { batches } from "../integration/cgroup-differential/observe.ts";
+import { less } from "../integration/cgroup-differential/relative.ts";
 import { CASES, type Case } from "../integration/cgroup-differential/specs.ts";
 import { seed, wholeSize } from "../size.ts";
 import {
@@ -81,13 +82,13 @@ function isPossible({ spec }: { readonly spec: PodSpec }): boolean {
   );
 }
 
-const shapesOf = ({ drawn, known }: Size): readonly Case[] => [
+const SHAPES: readonly Case[] = [
   ...CASES.filter(({ name }) => RUNNING.has(name)),
-  ...CASES.filter((one) => isPossible(one) && !RUNNING.has(one.name)).slice(0, known),
-  ...podsOfChance(2 * drawn, seed())
+  ...CASES.filter((one) => isPossible(one) && !RUNNING.has(one.name)).slice(0, SIZE.known),
+  ...podsOfChance(2 * SIZE.drawn, seed())
     .map((spec, index) => ({ name: `drawn-${index}`, spec, expect: "cgroup" as const }))
     .filter(isPossible)
-    .slice(0, drawn),
+    .slice(0, SIZE.drawn),
 ];
 
 const NEVER = { name: "never", hostPath: { path: "/nowhere/at/all", type: "Directory" } };
@@ -116,16 +117,16 @@ function podOf({ name, spec }: { readonly name: string; readonly spec: PodSpec }
   };
 }
 
-/** As many at once as fit the guest. */
-function batchesOf(size: Size): readonly (readonly Pod[])[] {
-  const shapes = shapesOf(size);
-  const podNamed = (name: string): Pod => {
-    const index = shapes.findIndex((one) => one.name === name);
-    return podOf(shapes[index] ?? assert.fail(name), index);
-  };
-  const all = shapes.map((one) => ({ ...one, spec: withDefaults(one.spec) }));
-  return batches(all, ROOM).map((batch) => batch.map(({ name }) => podNamed(name)));
+function podNamed(name: string): Pod {
+  const index = SHAPES.findIndex((one) => one.name === name);
+  return podOf(SHAPES[index] ?? assert.fail(name), index);
 }
+
+/** As many at once as fit the guest. */
+const BATCHES = batches(
+  SHAPES.map((one) => ({ ...one, spec: withDefaults(one.spec) })),
+  ROOM,
+).map((batch) => batch.map(({ name }) => podNamed(name)));
 
 const running = (pods: readonly Pod[]) => pods.filter(({ metadata }) => RUNNING.has(metadata?.name ?? ""));
 /** Each with its sandbox. */
@@ -182,16 +183,11 @@ const countsOf = (now: Groups) => ({
   burstable: [...now].find(([group]) => /\/(kubepods-)?burstable(\.slice)?$/.test(group))?.[1]["cpu.weight"],
 });
 
-async function observe(
-  guest: Guest,
-  agent: Agent,
-  config: object,
-  podBatches: readonly (readonly Pod[])[],
-): Promise<Seen> {
+async function observe(guest: Guest, agent: Agent, config: object): Promise<Seen> {
   const startedMs = performance.now();
   await startAgent(guest, agent, config);
   const [groups, units]: [Groups[], string[]] = [[], []];
-  for (const pods of podBatches) {
+  for (const pods of BATCHES) {
     await setPods(guest, pods);
     const wanted = {
       pods: pods.length,
@@ -214,8 +210,7 @@ async function observe(
     await waitForGroups(guest, `the groups to go under ${agent}`, (now) => podGroups(now).length === 0);
   }
   await stopAgent(guest);
-  const count = podBatches.flat().length;
-  figure(`${agent}: ${count} pods made, read and removed`, Math.round(performance.now() - startedMs), "ms");
+  figure(`${agent}: ${SHAPES.length} pods made, read and removed`, Math.round(performance.now() - startedMs), "ms");
   return { groups, units, untouched: await untouchedGroup(guest) };
 }
 
@@ -274,9 +269,6 @@ async function wholeGuest(guest: Guest): Promise<Whole> {
   return { memoryBytes: 1024n * kib, processIds: pids < threads ? pids : threads };
 }
 
-const less = (value: string, whole: bigint, name: string) =>
-  /^\d+$/.test(value) ? `<${name}> - ${whole - BigInt(value)}` : value;
-
 /** Without files that hold what the kernel puts there: a release of it may have others. */
 function neutralGroups(groups: Groups, { untouched }: Seen, { memoryBytes, processIds }: Whole): unknown {
   const written = [...groups].map(([group, files]) => {
@@ -284,8 +276,9 @@ function neutralGroups(groups: Groups, { untouched }: Seen, { memoryBytes, proce
     const kept = Object.entries(files)
       .filter(([file, value]) => untouched[file] !== value)
       .map(([file, value]) => {
-        if (isAll && file === "memory.max") return [file, less(value, memoryBytes, "all memory")];
-        if (isAll && file === "pids.max") return [file, less(value, processIds, "all process ids")];
+        if (!isAll || !/^\d+$/.test(value)) return [file, value];
+        if (file === "memory.max") return [file, less(value, memoryBytes, "all memory")];
+        if (file === "pids.max") return [file, less(value, processIds, "all process ids")];
         return [file, value];
       });
     return [group, Object.fromEntries(kept) as Readonly<Record<string, string>>] as const;
@@ -314,7 +307,6 @@ for (const driver of SIZE.drivers) {
     let scratch: string;
     let whole: Whole;
     const seen = new Map<Agent, Seen>();
-    const podBatches = batchesOf(SIZE);
 
     before(async () => {
       scratch = await mkdtemp(join(tmpdir(), "deckhand-guest-"));
@@ -326,7 +318,7 @@ for (const driver of SIZE.drivers) {
       // Agents follow the runtime's driver, not this one.
       const config = configuration({ cgroupDriver: otherThan(driver), podPidsLimit: 1234 });
       for (const side of SIDES) {
-        seen.set(side, await observe(guest, side, config, podBatches));
+        seen.set(side, await observe(guest, side, config));
         await forgetKubepods(guest);
       }
     });
@@ -343,10 +335,10 @@ for (const driver of SIZE.drivers) {
     }
 
     test("[14.2] [14.3] [14.4] every file of every group is the same, and where the runtime's driver wants it", async (t) => {
-      assert.ok(podBatches.flat().length >= SIZE.least, String(podBatches.flat().length));
+      assert.ok(SHAPES.length >= SIZE.least, String(SHAPES.length));
       const root = driver === "systemd" ? "/kubepods.slice" : "/kubepods";
       let files = 0;
-      for (const [index, pods] of podBatches.entries()) {
+      for (const [index, pods] of BATCHES.entries()) {
         await check(`groups of batch ${index}`, (side) => {
           const groups = by(side).groups[index] ?? assert.fail(`no batch ${index}`);
           assert.ok([...groups.keys()].every((group) => group === root || group.startsWith(`${root}/`)));
@@ -355,7 +347,7 @@ for (const driver of SIZE.drivers) {
           return neutralGroups(driver === "systemd" ? withoutUnsetCpusets(groups) : groups, by(side), whole);
         });
       }
-      t.diagnostic(`${podBatches.flat().length} pods, ${files} files compared`);
+      t.diagnostic(`${SHAPES.length} pods, ${files} files compared`);
     });
 
     test("[14.6] [14.10] containers die whole and do not swap, in either agent's hands", () => {
@@ -368,7 +360,7 @@ for (const driver of SIZE.drivers) {
 
     if (driver === "systemd") {
       test("[14.3] [14.4] what systemd says of each slice is the same", async () => {
-        for (const index of podBatches.keys()) {
+        for (const index of BATCHES.keys()) {
           await check(`units of batch ${index}`, (side) => {
             const units = by(side).units[index] ?? assert.fail(`no batch ${index}`);
             assert.match(units, /^Transient=yes$/m);

@@ -9,7 +9,7 @@ export interface Suite {
   readonly patterns: readonly string[];
   /** Files that match and belong to another suite. */
   readonly except: readonly string[];
-  /** Without real time and real parts: a file that fails gets no second try. */
+  /** Without real parts: a failure is the code's, and a file that fails gets no second try. */
   readonly isDeterministic: boolean;
   /** How many files run at once. */
   readonly concurrency: number;
@@ -48,10 +48,12 @@ const SMALL_PROOFS = proof("mounts", "ordinary-pods", "wires");
 const OF_CLUSTERS = integration("cluster", "cluster-ends");
 
 const MINUTE_MS = 60_000;
-const nothingMeasured: Batch = { files: [], concurrency: 1 };
+const NO_ORDER = { except: [], first: [], measuring: { files: [], concurrency: 1 } } as const;
+const OF_REAL_PARTS = { ...NO_ORDER, isDeterministic: false, fileLimitMs: 30 * MINUTE_MS } as const;
 
 export const suites: Readonly<Record<SuiteName, Suite>> = {
   unit: {
+    ...NO_ORDER,
     patterns: [
       "src",
       "tools",
@@ -62,28 +64,25 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       "test/guest/pieces",
       "test/mutants",
     ].map((folder) => `${folder}/**/*.test.ts`),
-    except: [],
     isDeterministic: true,
     // Some of them wait.
     concurrency: availableParallelism() + 1,
     first: ["tools/run-tests.test.ts", "tools/generated-docs.test.ts"],
-    measuring: nothingMeasured,
     fileLimitMs: 5 * MINUTE_MS,
   },
   simulator: {
+    ...NO_ORDER,
     patterns: ["sim/**/*.test.ts", ...SIMULATED_PROOFS],
-    except: [],
     isDeterministic: true,
     concurrency: availableParallelism(),
     first: SIMULATED_PROOFS,
-    measuring: nothingMeasured,
     fileLimitMs: 30 * MINUTE_MS,
   },
   // Most of them wait more than they work. Of the proofs, those run here in a small size that no other file runs small.
   integration: {
+    ...OF_REAL_PARTS,
     patterns: ["test/integration/**/*.test.ts", ...SMALL_PROOFS],
     except: OF_CLUSTERS,
-    isDeterministic: false,
     concurrency: 4,
     first: [
       ...integration(
@@ -109,26 +108,17 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       ],
       concurrency: 3,
     },
-    fileLimitMs: 30 * MINUTE_MS,
   },
   harness: {
+    ...OF_REAL_PARTS,
     patterns: OF_CLUSTERS,
-    except: [],
-    isDeterministic: false,
     concurrency: 1,
-    first: [],
-    measuring: nothingMeasured,
-    fileLimitMs: 30 * MINUTE_MS,
   },
   // An emulated guest keeps a core or two busy.
   guest: {
+    ...OF_REAL_PARTS,
     patterns: ["test/guest/*.test.ts"],
-    except: [],
-    isDeterministic: false,
     concurrency: 1,
-    first: [],
-    measuring: nothingMeasured,
-    fileLimitMs: 30 * MINUTE_MS,
   },
 };
 

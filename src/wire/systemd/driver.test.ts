@@ -77,7 +77,7 @@ async function openWorld(cgroupRoot: CgroupName = []): Promise<World> {
     async close() {
       for (const manager of managers) await manager.close();
       await systemd.close().catch(() => undefined); // A test may have closed it.
-      // The stand-in may still be making what it was told to make when a test gave up on it.
+      // The stand-in may still be making the slice of a call on which a test gave up.
       await rm(base, { recursive: true, maxRetries: 10 });
     },
   };

@@ -14,9 +14,10 @@ export function withoutCpus(files: GroupFiles, all: CpusetFiles): GroupFiles {
   };
 }
 
-/** The limits of all pods together, as what is missing from the whole machine. */
+/** A limit of all pods together, as what is missing from the whole machine. */
+export const less = (value: string, whole: bigint, name: string): string => `<${name}> - ${whole - BigInt(value)}`;
+
 export function ofTheMachine(files: GroupFiles, machine: MachineSide): GroupFiles {
-  const less = (value: string, whole: bigint, name: string) => `<${name}> - ${whole - BigInt(value)}`;
   return {
     ...files,
     "cpu/cpu.shares": less(files["cpu/cpu.shares"], BigInt(machine.cpus) * 1024n, "shares of all CPUs"),
