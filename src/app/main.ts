@@ -12,5 +12,6 @@ if (process.argv[2] === VOLUME_HELPER) {
   await runDoctorHelper(process.argv.slice(3));
 } else {
   const { runMain } = await import("./run-main.ts");
-  process.exitCode = await runMain();
+  // Whatever a command waited for has ended or was given up. A look-up that no name server answers would hold the process for ten seconds.
+  process.exit(await runMain());
 }

@@ -36,6 +36,7 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     log.info(0, "Shutting down; pods stay as they are", { signal });
     stop.abort(new Error(`ended by ${signal}`));
   };
+  const ending = new Ending(stop.signal, log);
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, onSignal);
   if (process.getuid?.() !== 0)
     log.info(0, "Kubelet running with insufficient permissions", { uid: process.getuid?.() });
@@ -118,9 +119,42 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     return 1;
   } finally {
     for (const lock of locks) lock.release();
+    ending.waitsFor("connections and helper processes");
     await Promise.all([adapters.close(), clients?.close()]);
+    ending.done();
   }
 };
+
+/** How long the agent may take to end before it logs what it waits for. */
+const SLOW_END_MS = 2_000;
+
+/** Logs why the agent takes long to end. */
+class Ending {
+  readonly #log: Log;
+  #step = "loops";
+  #cancel = () => {};
+
+  constructor(stop: AbortSignal, log: Log) {
+    this.#log = log;
+    stop.addEventListener("abort", () => {
+      this.#cancel = hostClock.after(SLOW_END_MS, () => this.#tell());
+    });
+  }
+
+  waitsFor(step: string): void {
+    this.#step = step;
+  }
+
+  done(): void {
+    this.#cancel();
+  }
+
+  #tell(): void {
+    const counts = Object.entries(Object.groupBy(process.getActiveResourcesInfo(), (kind) => kind));
+    const resources = Object.fromEntries(counts.map(([kind, all]) => [kind, all?.length ?? 0]));
+    this.#log.info(0, "Still shutting down", { waitsFor: this.#step, resources });
+  }
+}
 
 /** Before anything else: until then another agent may be at work. Where it is to, this one ends as soon as another waits for the lock. */
 async function takeHandover(

@@ -1,10 +1,12 @@
-/** One alarm per key: the earliest that was asked for. */
+/** One alarm per key: the earliest that was asked for. Once closed it sets none: a timer left behind keeps the process alive. */
 import type { Clock } from "../ports/clock.ts";
 
 export class TimerQueue<K> {
   readonly #clock: Clock;
   readonly #fire: (key: K) => void;
   readonly #alarms = new Map<K, { readonly dueMonotonicMs: number; readonly cancel: () => void }>();
+
+  #isClosed = false;
 
   constructor(clock: Clock, fire: (key: K) => void) {
     this.#clock = clock;
@@ -13,6 +15,7 @@ export class TimerQueue<K> {
 
   /** Keeps an earlier alarm that is already set. */
   wakeIn(key: K, delayMs: number): void {
+    if (this.#isClosed) return;
     const dueMonotonicMs = this.#clock.monotonicMs() + delayMs;
     const set = this.#alarms.get(key);
     if (set !== undefined && set.dueMonotonicMs <= dueMonotonicMs) return;
@@ -30,6 +33,7 @@ export class TimerQueue<K> {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const { cancel } of this.#alarms.values()) cancel();
     this.#alarms.clear();
   }

@@ -1,0 +1,29 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { ManualClock } from "../../test/support/manual-clock.ts";
+import { TimerQueue } from "./timer-queue.ts";
+
+test("of two alarms of a key the earlier fires", async () => {
+  const clock = new ManualClock();
+  const fired: string[] = [];
+  const timers = new TimerQueue<string>(clock, (key) => fired.push(key));
+  timers.wakeIn("a", 2_000);
+  timers.wakeIn("a", 1_000);
+  timers.wakeIn("a", 3_000);
+  await clock.advance(1_000);
+  assert.deepEqual(fired, ["a"]);
+  await clock.advance(10_000);
+  assert.deepEqual(fired, ["a"]);
+});
+
+test("[1.20] a closed queue sets no alarm: a worker whose last turn ends after it must not keep the agent alive", async () => {
+  const clock = new ManualClock();
+  const fired: string[] = [];
+  const timers = new TimerQueue<string>(clock, (key) => fired.push(key));
+  timers.wakeIn("before", 1_000);
+  timers.close();
+  timers.wakeIn("after", 1_000);
+  assert.equal(clock.timersPending, 0);
+  await clock.advance(10_000);
+  assert.deepEqual(fired, []);
+});
