@@ -16,9 +16,9 @@ import { hostRandom } from "../../src/wire/host/random.ts";
 import { inRepository } from "../../tools/repository.ts";
 import { writeKubeconfig } from "../cluster/certificates.ts";
 import { type Cluster, type ClusterNode, type Component, startCluster } from "../cluster/cluster.ts";
-import { DECKHAND_MAIN } from "../cluster/node.ts";
 import { behindOwnKernel } from "../cluster/own-kernel.ts";
 import { waitUntil } from "../cluster/wait.ts";
+import { builtBundle } from "../support/built-program.ts";
 
 /** Those of the documents. */
 const LINES = ["README.md", "docs/doctor.md"].flatMap((page) =>
@@ -57,7 +57,7 @@ interface Told {
 
 async function doctor(...flags: readonly string[]): Promise<Told> {
   const usual = [`--config=${config}`, `--kubeconfig=${node.kubeconfig}`, `--node-ip=${node.address}`];
-  const args = [DECKHAND_MAIN, "doctor", "-o", "json", ...usual, `--hostname-override=${node.name}`, ...flags];
+  const args = [await builtBundle(), "doctor", "-o", "json", ...usual, `--hostname-override=${node.name}`, ...flags];
   const { stdout, stderr, code } = await node.run(process.execPath, ...args);
   assert.equal(stderr, "");
   const told = JSON.parse(stdout) as Omit<Told, "names">;
@@ -87,7 +87,11 @@ suite("doctor on a real node", () => {
       const typed = line
         .replace("/var/lib/kubelet/config.yaml", config)
         .replace("/etc/kubernetes/kubelet.conf", node.kubeconfig);
-      const { stdout, stderr, code } = await node.run(process.execPath, DECKHAND_MAIN, ...typed.split(" ").slice(1));
+      const { stdout, stderr, code } = await node.run(
+        process.execPath,
+        await builtBundle(),
+        ...typed.split(" ").slice(1),
+      );
       assert.ok(code !== 2 && code !== 3, `${stdout}${stderr}`);
       assert.match(stdout, /agent-running/);
     }
@@ -113,7 +117,14 @@ suite("doctor on a real node", () => {
     const open = { authentication: { anonymous: { enabled: true }, webhook: { enabled: false } } };
     const flag = await configured({ ...own, ...open, authorization: { mode: "AlwaysAllow" } });
     await cluster.changeAgent(node.name, "deckhand");
-    const line = [process.execPath, DECKHAND_MAIN, "kubelet", flag, `--root-dir=${root}`, "--hostname-override=second"];
+    const line = [
+      process.execPath,
+      await builtBundle(),
+      "kubelet",
+      flag,
+      `--root-dir=${root}`,
+      "--hostname-override=second",
+    ];
     const command = behindOwnKernel(node.folder, line);
     const second = await cluster.start({ name: "second", command, ready: { kind: "listens", port: 20_248 } }, node);
     await expect(doctor(), ["second-agent"], new RegExp(`pid ${agent.pid} .*pid ${second.pid} `));
@@ -261,7 +272,7 @@ suite("doctor on a real node", () => {
     const address = await doctor("--node-ip=192.0.2.77");
     assert.deepEqual(address.names, ["node-address-unusable"], JSON.stringify(address.findings));
     const usual = [`--config=${config}`, `--kubeconfig=${node.kubeconfig}`, `--node-ip=${node.address}`];
-    const bare = await node.run("env", "PATH=/none", process.execPath, DECKHAND_MAIN, "doctor", ...usual);
+    const bare = await node.run("env", "PATH=/none", process.execPath, await builtBundle(), "doctor", ...usual);
     assert.equal(bare.code, 2, bare.stderr);
     for (const program of ["mount", "umount", "flock"]) assert.match(bare.stdout, new RegExp(`no ${program} on`));
     assert.match(bare.stdout, /iptables-missing/);

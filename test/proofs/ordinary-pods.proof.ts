@@ -10,10 +10,10 @@ import { SeededRandom } from "../../sim/seeded-random.ts";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { configMaps, persistentVolumeClaims, persistentVolumes, secrets } from "../../src/api/resources.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
-import { DECKHAND_MAIN } from "../cluster/node.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { seed, wholeSize } from "../size.ts";
+import { builtBundle } from "../support/built-program.ts";
 import { ClusterPods } from "../support/cluster-pods.ts";
 import { lastingPod, NO_FAULTS, NODE, SurvivalWorld } from "../support/survival-world.ts";
 
@@ -252,7 +252,7 @@ describe("ordinary pods outlive their agent", () => {
   test("after all of it `deckhand orphans list` is empty", async () => {
     const node = world.cluster.nodes[0] ?? assert.fail("the cluster has a node");
     const flags = [`--config=${join(node.folder, "kubelet.json")}`];
-    const { stdout, stderr, code } = await node.run(process.execPath, DECKHAND_MAIN, "orphans", "list", ...flags);
+    const { stdout, stderr, code } = await node.run(process.execPath, await builtBundle(), "orphans", "list", ...flags);
     assert.deepEqual([stdout, stderr, code], ["no orphans\n", "", 0]);
   });
 
