@@ -1,8 +1,10 @@
 /** The writer of volume files, cut short before and after every step: each name is old or new at any moment, and the next write repairs what is left. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { VOLUME_FILE_BYTES_MAX } from "../src/controllers/limits.ts";
 import { type FileVolumePlace, writeFiles } from "../src/controllers/volumes/atomic-writer.ts";
 import type { FileSet } from "../src/domain/volumes/file-set.ts";
+import { withFileOfSize } from "../test/support/file-of-size.ts";
 import { ManualClock } from "../test/support/manual-clock.ts";
 import { FakeFiles, type FileCall } from "./fake-files.ts";
 import { SeededRandom } from "./seeded-random.ts";
@@ -108,4 +110,19 @@ test("[13.13] files of a pod with a group are readable for it", async () => {
   assert.deepEqual([folder?.mode, folder?.gid], [0o2755, 1234]);
   const seen = await files.port.facts(`${FOLDER}/token`);
   assert.deepEqual([seen?.kind, seen?.uid, seen?.gid], ["link", 7, 1234]);
+});
+
+test("a set with a file of more than the limit is written again, one with a file of exactly the limit is kept", async () => {
+  const { files, write } = world();
+  await write(set(OLD));
+  const target = () => files.port.readLink(`${FOLDER}/..data`);
+  const before = await target();
+  const writeOverSize = async (sizeBytes: number) => {
+    const port = withFileOfSize(files.port, `${FOLDER}/${before}/a`, sizeBytes);
+    await writeFiles({ files: port, clock: new ManualClock(), random: new SeededRandom(2) }, PLACE, set(OLD));
+    return target();
+  };
+  assert.equal(await writeOverSize(VOLUME_FILE_BYTES_MAX), before);
+  assert.notEqual(await writeOverSize(VOLUME_FILE_BYTES_MAX + 1), before);
+  assert.deepEqual(look(files), whole(OLD));
 });

@@ -123,6 +123,23 @@ export class FakeMounts implements Mounts {
     });
   }
 
+  readBelow(volume: string, path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array> {
+    return this.#call("read in", [volume], signal, () => {
+      const names = path.split("/").filter((name) => name !== "" && name !== ".");
+      if (path.startsWith("/") || names.length === 0 || names.includes("..")) throw fail("read in", path, "unsafePath");
+      let found = this.#follow("read in", volume);
+      for (const name of names) {
+        if (found.entry.kind !== "folder") throw fail("read in", path, "notFound");
+        const next = this.#files.disk.locate(joined(found.path, name));
+        if (next === undefined) throw fail("read in", path, "notFound");
+        if (next.entry.kind === "link") throw fail("read in", path, "unsafePath");
+        found = next;
+      }
+      if (found.entry.kind !== "file" || found.entry.content.length > bytesMax) throw fail("read in", path, "other");
+      return found.entry.content;
+    });
+  }
+
   unmount(path: string, { lazy }: { readonly lazy: boolean }, signal: AbortSignal): Promise<void> {
     return this.#call("unmount", [], signal, () => {
       for (const mount of this.#mounts.at(this.#realPath(path)).toReversed()) {

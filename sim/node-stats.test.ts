@@ -32,7 +32,7 @@ async function start() {
     const request = {
       method: form === undefined ? "GET" : "POST",
       headers: form === undefined ? {} : { "content-type": "application/x-www-form-urlencoded" },
-      [Symbol.asyncIterator]: async function* () {
+      iterator: async function* () {
         yield Buffer.from(form ?? "");
       },
     } as unknown as Asked["request"];

@@ -90,6 +90,7 @@ const MOUNT_CALLS: readonly (keyof Mounts)[] = [
   "mountHugepages",
   "bind",
   "bindSubPath",
+  "readBelow",
   "unmount",
   "kindOf",
   "groupOf",

@@ -4,6 +4,9 @@
  */
 import { DOCTOR_HELPER, VOLUME_HELPER } from "./helper-command.ts";
 
+// Without a listener this signal opens Node's debugger on a port of the machine, and whoever reaches it is root.
+process.on("SIGUSR1", () => {});
+
 if (process.argv[2] === VOLUME_HELPER) {
   const { runVolumeHelper } = await import("../wire/mounts/helper/volume-helper.ts");
   await runVolumeHelper(process.stdin);

@@ -1,5 +1,6 @@
 /** Starts the node agent on this machine: makes the adapters, calls compose, heeds signals. */
 
+import { getHeapStatistics } from "node:v8";
 import { errorText } from "../base/error-text.ts";
 import { swapFault } from "../domain/resources/swap.ts";
 import { watchdogOf } from "../domain/service/watchdog.ts";
@@ -20,6 +21,7 @@ import { serverLoops } from "./compose-server.ts";
 import { loopsSign, runService } from "./compose-service.ts";
 import { statsOf } from "./compose-stats.ts";
 import { checkpointFolder, streaming } from "./compose-streams.ts";
+import { watchMemory } from "./memory-limit.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
@@ -44,12 +46,12 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   const adapters = makeAdapters(options, processLog, stop.signal);
   let clients: ApiClients | undefined;
   const locks: ProcessLock[] = [];
-  let isLockLost = false;
+  let hasFailed = false;
   const keep = (lock: ProcessLock) => {
     locks.push(lock);
     void lock.lost.then((error) => {
       if (stop.signal.aborted) return;
-      isLockLost = true;
+      hasFailed = true;
       log.error("Shutting down, since another agent may take this node; pods stay as they are", error);
       stop.abort(error);
     });
@@ -105,14 +107,19 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
       random: hostRandom,
       log: processLog.of("service"),
     };
+    const endForMemory = (error: Error) => {
+      hasFailed = true;
+      stop.abort(error);
+    };
     const signs = [...healthChecks, loopsSign(kubelet.turns)];
     await Promise.all([
       kubelet.run(stop.signal),
       ...server.map((loop) => loop(stop.signal)),
       runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks, onTried }, stop.signal),
       runService(service, signs, ready, stop.signal),
+      watchMemory({ clock: hostClock, log, usedBytes: memoryInUse }, endForMemory, stop.signal),
     ]);
-    return isLockLost ? 1 : 0;
+    return hasFailed ? 1 : 0;
   } catch (error) {
     log.error("command failed", error);
     stop.abort(error);
@@ -124,6 +131,11 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     ending.done();
   }
 };
+
+function memoryInUse(): number {
+  const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
+  return heap + external;
+}
 
 /** How long the agent may take to end before it logs what it waits for. */
 const SLOW_END_MS = 2_000;

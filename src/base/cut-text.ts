@@ -27,3 +27,9 @@ export function lastBytes(text: string, bytesMax: number): string {
   }
   return text;
 }
+
+/** The whole text, or its first bytes and how much of it is missing. */
+export function boundedText(text: string, bytesMax: number): string {
+  const kept = firstBytes(text, bytesMax);
+  return kept.length === text.length ? text : `${kept}... (${text.length - kept.length} more characters)`;
+}

@@ -14,8 +14,10 @@ const SHORT: ReadonlyMap<string, string> = new Map([
 ]);
 const PRINTED = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
+const SPECIAL = /["\\]|[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu;
+
 /** Like %q. */
-export const goQuote = (text: string): string => `"${Array.from(text.toWellFormed(), escaped).join("")}"`;
+export const goQuote = (text: string): string => `"${text.toWellFormed().replace(SPECIAL, escaped)}"`;
 
 function escaped(character: string): string {
   const short = SHORT.get(character);

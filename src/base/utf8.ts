@@ -22,19 +22,33 @@ const LEADS = [
   { mark: 0xf0, mask: 0xf8, tails: 3, from: 0x10000 },
 ] as const;
 
+/** As many as a call takes arguments without harm. */
+const PLAIN_AT_ONCE = 4096;
+
+function endOfAscii(bytes: Uint8Array, from: number): number {
+  const most = Math.min(bytes.length, from + PLAIN_AT_ONCE);
+  for (let at = from; at < most; at += 1) if ((bytes[at] ?? 0) >= 0x80) return at;
+  return most;
+}
+
 /** Undefined for what is no UTF-8. A mark of the byte order is a character like any other. */
 export function utf8Text(bytes: Uint8Array): string | undefined {
   const parts: string[] = [];
   for (let at = 0; at < bytes.length; ) {
+    const plainEnd = endOfAscii(bytes, at);
+    if (plainEnd > at) {
+      parts.push(String.fromCharCode(...bytes.subarray(at, plainEnd)));
+      at = plainEnd;
+      continue;
+    }
     const first = bytes[at] ?? 0;
-    const lead = first < 0x80 ? undefined : LEADS.find(({ mark, mask }) => (first & mask) === mark);
-    if (first >= 0x80 && lead === undefined) return undefined;
-    const tails = bytes.subarray(at + 1, at + 1 + (lead?.tails ?? 0));
-    if (tails.length < (lead?.tails ?? 0) || tails.some((byte) => (byte & 0xc0) !== 0x80)) return undefined;
-    const head = lead === undefined ? first : first & ~lead.mask;
-    const point = tails.reduce((bits, byte) => (bits << 6) | (byte & 0x3f), head);
+    const lead = LEADS.find(({ mark, mask }) => (first & mask) === mark);
+    if (lead === undefined) return undefined;
+    const tails = bytes.subarray(at + 1, at + 1 + lead.tails);
+    if (tails.length < lead.tails || tails.some((byte) => (byte & 0xc0) !== 0x80)) return undefined;
+    const point = tails.reduce((bits, byte) => (bits << 6) | (byte & 0x3f), first & ~lead.mask);
     const isHalf = point >= 0xd800 && point < 0xe000;
-    if (point < (lead?.from ?? 0) || point > 0x10ffff || isHalf) return undefined;
+    if (point < lead.from || point > 0x10ffff || isHalf) return undefined;
     parts.push(String.fromCodePoint(point));
     at += 1 + tails.length;
   }

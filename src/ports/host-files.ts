@@ -25,6 +25,7 @@ export class HostFileError extends Error {
 }
 
 export const isMissing = (error: unknown) => error instanceof HostFileError && error.code === "notFound";
+export const isTooLarge = (error: unknown) => error instanceof HostFileError && error.code === "tooLarge";
 
 /** Nothing where there is no folder. */
 export async function listIfThere(files: Pick<HostFiles, "list">, folder: string): Promise<readonly string[]> {

@@ -127,6 +127,11 @@ export interface Mounts {
    * stay inside are followed: the files of a ConfigMap are links. Something else that was mounted at the target is unmounted.
    */
   bindSubPath(bind: SubPathBind, signal: AbortSignal): Promise<void>;
+  /**
+   * The content of a file in a volume whose users may change any name in it at any moment. No link is followed: it rejects "unsafePath" where
+   * a part of the path is one. It rejects "other" for what is no regular file or longer than `bytesMax`.
+   */
+  readBelow(volume: string, path: string, bytesMax: number, signal: AbortSignal): Promise<Uint8Array>;
   /** Everything that is mounted at `path` itself. Succeeds when nothing is. `lazy` lets go of it at once, whoever uses it. */
   unmount(path: string, how: { readonly lazy: boolean }, signal: AbortSignal): Promise<void>;
   /** Follows links. */

@@ -4,9 +4,10 @@ import type { IncomingMessage } from "node:http";
 import { test } from "node:test";
 import { TLSSocket } from "node:tls";
 import { ManualClock } from "../../test/support/manual-clock.ts";
-import { TestCertificates } from "../../test/support/test-certificates.ts";
+import { AS_AUTHORITY, TestCertificates } from "../../test/support/test-certificates.ts";
 import type { TokenReview } from "../api/gen/authentication-v1.ts";
 import { type AuthenticationParts, authenticate, type TokenAnswer } from "./authentication.ts";
+import { CERTIFICATES_PRESENTED_MAX } from "./limits.ts";
 import { ReviewDesk } from "./review-desk.ts";
 
 const never = new AbortController().signal;
@@ -159,4 +160,31 @@ test("a certificate that the handshake refused is nobody's, and is not looked in
   assert.deepEqual(await ask(false), { kind: "nobody", why: "verifying certificate: CERT_REJECTED" });
   assert.equal(checks.mock.callCount(), 0);
   assert.equal((await ask(true)).kind, "caller");
+});
+
+test("of the certificates that a client presents, no more are looked at than the limit", async () => {
+  await using made = await TestCertificates.in();
+  const authority = await made.selfSigned({ subject: "/CN=cluster" });
+  const between = await made.issue(authority, { subject: "/CN=team", extensions: [AS_AUTHORITY] });
+  const leaf = await made.issue(between, { subject: "/CN=ada" });
+  const other = await made.selfSigned({ subject: "/CN=other" });
+  const clock = new ManualClock();
+  await clock.advance(new X509Certificate(leaf.certificatePem).validFromDate.getTime() + 60_000);
+  /** The certificate that leads to the authority comes last, after `count - 2` others. */
+  const ask = (count: number) => {
+    const presented = [leaf, ...Array<typeof other>(count - 2).fill(other), between];
+    const first = presented.reduceRight<X509Certificate | undefined>((issuerCertificate, { certificatePem }) => {
+      const certificate = new X509Certificate(certificatePem);
+      return Object.defineProperty(certificate, "issuerCertificate", { value: issuerCertificate });
+    }, undefined);
+    const handshake = { authorized: true, getPeerX509Certificate: () => first };
+    const socket = Object.create(TLSSocket.prototype, Object.getOwnPropertyDescriptors(handshake)) as unknown;
+    const known = new X509Certificate(authority.certificatePem);
+    return who({}, { clock, authorities: () => [known] }, { headers: {}, socket } as unknown as IncomingMessage);
+  };
+  assert.equal((await ask(CERTIFICATES_PRESENTED_MAX)).kind, "caller");
+  assert.deepEqual(await ask(CERTIFICATES_PRESENTED_MAX + 1), {
+    kind: "nobody",
+    why: "verifying certificate CN=ada: signed by no authority that is known",
+  });
 });

@@ -11,6 +11,7 @@ import { ANONYMOUS, authenticated, type Caller } from "../domain/server/caller.t
 import type { ApiServer } from "../ports/api-server.ts";
 import type { Clock } from "../ports/clock.ts";
 import { verifyClientCertificate } from "./client-certificate.ts";
+import { CERTIFICATES_PRESENTED_MAX } from "./limits.ts";
 import { type ReviewDesk, TooBusy } from "./review-desk.ts";
 import { TOKEN_PROTOCOL } from "./token-protocol.ts";
 
@@ -76,12 +77,10 @@ async function byCertificate(request: IncomingMessage, { clock, authorities }: A
   return verified;
 }
 
-const PRESENTED_MAX = 8;
-
 function presentedOver(socket: TLSSocket): readonly X509Certificate[] {
   const presented: X509Certificate[] = [];
   let next = socket.getPeerX509Certificate();
-  while (next !== undefined && presented.length < PRESENTED_MAX) {
+  while (next !== undefined && presented.length < CERTIFICATES_PRESENTED_MAX) {
     presented.push(next);
     next = next.issuerCertificate;
   }

@@ -5,6 +5,7 @@
  */
 import type { X509Certificate } from "node:crypto";
 import type { Caller } from "../domain/server/caller.ts";
+import { SIGNATURES_CHECKED_MAX } from "./limits.ts";
 
 export type Verified =
   | { readonly kind: "caller"; readonly caller: Caller }
@@ -13,7 +14,6 @@ export type Verified =
   | { readonly kind: "refused"; readonly why: string };
 
 /** Whoever asks chooses the certificates, and what is checked here stops everything else. */
-const SIGNATURES_MAX = 32;
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 const ANY_USE = "2.5.29.37.0";
 const UID = "1.3.6.1.4.1.57683.2";
@@ -52,7 +52,7 @@ interface Search {
 /** From the holder's own to whoever signed it, and on from each of these: once from each, however many ways lead there. */
 function leadsToAuthority(own: X509Certificate, { between, authorities, nowMs }: Search): boolean {
   const maySign = (signer: X509Certificate) => faultOf(signer, nowMs) === undefined;
-  const checks = { left: SIGNATURES_MAX };
+  const checks = { left: SIGNATURES_CHECKED_MAX };
   const known = authorities.filter(maySign);
   let unreached = between.filter(maySign);
   const reached = [own];

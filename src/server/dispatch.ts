@@ -45,6 +45,8 @@ export interface DispatchParts {
 /** What is known of a request while it is under way, and where its answer goes. */
 interface Visit {
   readonly request: IncomingMessage;
+  /** Of the request while it has one: who leaves a body unread takes it away. */
+  readonly socket: Socket;
   readonly response: ServerResponse;
   readonly line: RequestLine;
   readonly labels: RequestLabels;
@@ -127,6 +129,7 @@ export class Dispatch {
     const labels = labelsOf(line.method, line.path, access === undefined ? "readonly" : "readwrite");
     const visit: Visit = {
       request,
+      socket: request.socket,
       response,
       line,
       labels,
@@ -136,7 +139,7 @@ export class Dispatch {
       why: undefined,
     };
     const startMs = clock.monotonicMs();
-    const peer = request.socket.remoteAddress ?? "";
+    const peer = visit.socket.remoteAddress ?? "";
     observer.onAsked(labels);
     let status = 0;
     try {
@@ -154,10 +157,10 @@ export class Dispatch {
   }
 
   async #carriedOut(visit: Visit, require: Require, carryOut: CarryOut): Promise<void> {
-    const { request, line } = visit;
+    const { request, socket, line } = visit;
     using gone = linkSignals(this.#shutdown);
     const leave = () => gone.abort(new Error("the asker has left"));
-    request.socket.once("close", leave);
+    socket.once("close", leave);
     try {
       const path = require(request, line);
       await this.#admit(visit, path, gone.signal);
@@ -167,13 +170,13 @@ export class Dispatch {
       const { tracer } = this.#parts;
       await this.#counted(route, () => inRequestSpan(tracer, { ...visit, route }, () => carryOut(route, asked)));
     } finally {
-      request.socket.off("close", leave);
+      socket.off("close", leave);
     }
   }
 
   async #admit(visit: Visit, path: PathParts, signal: AbortSignal): Promise<void> {
     const { access, doorkeeper } = this.#parts;
-    const { socket } = visit.request;
+    const { socket } = visit;
     if (access === undefined) return doorkeeper.letIn(socket);
     const who = await authenticate(visit.request, access.authentication, signal);
     if (who.kind !== "caller") {
@@ -183,8 +186,9 @@ export class Dispatch {
     const { caller, isAnonymous } = who;
     visit.user = caller.name;
     visit.isKnown = !isAnonymous;
-    if (!isAnonymous) doorkeeper.recognise(socket);
     await authorize({ caller, method: visit.line.method, path }, access.authorization, signal);
+    // Not before: every pod has a token that proves who it is and may do nothing here.
+    if (!isAnonymous) doorkeeper.recognise(socket);
     doorkeeper.letIn(socket);
   }
 
@@ -214,13 +218,13 @@ export class Dispatch {
 
   /** Answers with what went wrong where that is still possible. The status it was answered with; 0 for none. */
   #failed(error: unknown, visit: Visit): number {
-    const { request, response, labels, line } = visit;
+    const { request, socket, response, labels, line } = visit;
     const refusal = error instanceof Refusal ? error : undefined;
     if (refusal?.cause !== undefined) visit.why = errorText(refusal.cause);
-    if (request.socket.destroyed) return 0;
+    if (socket.destroyed) return 0;
     if (refusal === undefined) this.#parts.log.error("A request was not answered", error, { path: labels.bucket });
     if (response.headersSent || response.socket === null) {
-      request.socket.destroy();
+      socket.destroy();
       return response.headersSent ? response.statusCode : 0;
     }
     const status = refusal?.status ?? 500;

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
+import { connect } from "node:net";
 import { type TestContext, test } from "node:test";
 import { ManualClock } from "../../test/support/manual-clock.ts";
 import { type HealthCheck, type HealthzOptions, logCheck, pingCheck, runHealthz, syncLoopCheck } from "./healthz.ts";
+import { HEALTHZ_LIMITS } from "./limits.ts";
 
 interface Said {
   readonly message: string;
@@ -60,6 +62,42 @@ void test("[1.19] healthz is ok while every check passes, each has its own path,
   assert.deepEqual(await get(`${base}/healthz/log`), { status: 200, type: plain, body: "ok" });
   assert.equal((await get(`${base}/healthz?verbose`)).body, "[+]ping ok\n[+]log ok\nhealthz check passed\n");
   assert.deepEqual([(await get(`${base}/`)).status, (await get(`${base}/healthz/none`)).status], [404, 404]);
+});
+
+void test("[1.19] who holds all its connections, silent or well served, keeps nobody out: the oldest has to go", async (t) => {
+  const base = await (await serving(t, [])).listening;
+  const { port } = new URL(base);
+  const crowd = Array.from(
+    { length: Math.min(HEALTHZ_LIMITS.strangersMax, HEALTHZ_LIMITS.strangersPerPeerMax) },
+    (_, index) => {
+      const socket = connect({ host: "127.0.0.1", port: Number(port) });
+      socket.on("error", () => {}).resume();
+      if (index % 2 === 0) socket.write("GET /healthz HTTP/1.1\r\nHost: n\r\n\r\n");
+      t.after(() => socket.destroy());
+      return socket;
+    },
+  );
+  await Promise.all(crowd.map((socket) => once(socket, "connect")));
+  const [oldest] = crowd;
+  assert.equal((await get(`${base}/healthz`)).body, "ok");
+  assert.ok(oldest !== undefined);
+  if (!oldest.closed) await once(oldest, "close");
+  assert.equal((await get(`${base}/healthz`)).body, "ok");
+});
+
+void test("[1.19] a connection over which nobody asks is closed", async (t) => {
+  const { listening, clock } = await serving(t, []);
+  const { port } = new URL(await listening);
+  const socket = connect({ host: "127.0.0.1", port: Number(port) });
+  socket.on("error", () => {}).resume();
+  t.after(() => socket.destroy());
+  await once(socket, "connect");
+  while (clock.timersPending === 0) await clock.advance(0);
+  const closed = once(socket, "close");
+  await clock.advance(HEALTHZ_LIMITS.strangerMsMax - 1);
+  assert.equal(socket.closed, false);
+  await clock.advance(1);
+  await closed;
 });
 
 void test("[1.19] a check that fails makes it 500, with the reason in the log only", async (t) => {

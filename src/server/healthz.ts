@@ -1,6 +1,6 @@
 /**
  * Plain HTTP on 127.0.0.1:10248: "ok" while every check passes. A port that is taken costs a line in the log every five seconds
- * and nothing else: the listener is tried again for as long as the process runs.
+ * and nothing else: the listener is tried again for as long as the process runs. Who holds all its connections keeps nobody out: the oldest goes.
  */
 
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
@@ -8,7 +8,9 @@ import { errorText } from "../base/error-text.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 import { sendText } from "./answers.ts";
+import { Doorkeeper } from "./doorkeeper.ts";
 import { keepListening } from "./keep-listening.ts";
+import { HEALTHZ_LIMITS, LIMITS } from "./limits.ts";
 
 export interface HealthCheck {
   readonly name: string;
@@ -74,11 +76,20 @@ function serve(
   parts: HealthzParts,
   shutdown: AbortSignal,
 ): Promise<Error | undefined> {
+  const doorkeeper = new Doorkeeper(HEALTHZ_LIMITS, parts.clock);
   const server = createServer(
-    { headersTimeout: 10_000, requestTimeout: 60_000, maxHeaderSize: 16_384, keepAliveTimeout: 90_000 },
-    (request, response) => answer(request, response, parts),
+    {
+      headersTimeout: LIMITS.headersMsMax,
+      requestTimeout: LIMITS.requestMsMax,
+      maxHeaderSize: LIMITS.headerBytesMax,
+      keepAliveTimeout: LIMITS.idleMsMax,
+    },
+    (request, response) => {
+      answer(request, response, parts);
+      doorkeeper.letIn(request.socket);
+    },
   );
-  server.maxConnections = 64;
+  server.on("connection", (socket) => doorkeeper.admit(socket));
   const { promise, resolve } = Promise.withResolvers<Error | undefined>();
   const stop = () => void close(server).then(() => resolve(undefined));
   server.once("error", (error) => {

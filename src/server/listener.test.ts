@@ -12,6 +12,7 @@ import type { Family } from "../base/metrics/family.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { sendText } from "./answers.ts";
 import type { TokenAnswer } from "./authentication.ts";
+import type { AuthorizationParts } from "./authorization.ts";
 import { LIMITS } from "./limits.ts";
 import { plainRoute, READ } from "./plain-route.ts";
 import { ReviewDesk } from "./review-desk.ts";
@@ -166,7 +167,9 @@ describe("the listener", () => {
     assert.equal(await status(get("/hello", `Cookie: ${"a".repeat(LIMITS.headerBytesMax)}\r\n`)), 431);
     assert.equal(await status(get("/hello", "A: b\r\n".repeat(LIMITS.headersMax + 1))), 431);
     assert.equal(
-      await status(`POST /hello HTTP/1.1\r\nHost: n\r\nConnection: close\r\nContent-Length: 1048577\r\n`),
+      await status(
+        `POST /hello HTTP/1.1\r\nHost: n\r\nConnection: close\r\nContent-Length: ${LIMITS.bodyBytesMax + 1}\r\n`,
+      ),
       413,
     );
     assert.equal(await status(get("/hello", "A: b\r\n".repeat(50))), 401);
@@ -198,13 +201,16 @@ describe("the listener", () => {
     const pour = () => {
       if (socket.writable) socket.write(chunk, pour);
     };
+    const beginMs = hostClock.monotonicMs();
     pour();
     await closed;
+    const tookMs = hostClock.monotonicMs() - beginMs;
+    assert.ok(tookMs < LIMITS.leftoverMsMax + 5_000, `${tookMs} ms`);
   });
 
   test("more requests than may wait on one connection end it", async (t) => {
     const { raw, answered } = await served(t);
-    await raw("GET /hello HTTP/1.1\r\nHost: n\r\n\r\n".repeat(10_000));
+    await raw("GET /hello HTTP/1.1\r\nHost: n\r\n\r\n".repeat(2_500 * LIMITS.pipelinedMax));
     assert.ok(answered.length < 1000, String(answered.length));
   });
 
@@ -224,6 +230,20 @@ describe("the listener", () => {
     for (const socket of strangers) socket.destroy();
     await waitUntil("them to be forgotten", 10_000, async () => doorkeeper.strangers === 0);
     assert.equal((await caller().ask("/hello")).status, 200);
+  });
+
+  test("who is known and may do nothing here stays a stranger", async (t) => {
+    const refused: AuthorizationParts = {
+      mode: "webhook",
+      api: { create: async (_: unknown, review: object) => ({ ...review, status: { allowed: false } }) } as never,
+      desk: new ReviewDesk<boolean>(new ManualClock(), new AbortController().signal),
+      nodeName: "n1",
+      keepAllowedMs: 0,
+      keepDeniedMs: 0,
+    };
+    const { caller, doorkeeper } = await served(t, { authorization: refused });
+    assert.equal((await caller().ask("/hello")).status, 403);
+    assert.deepEqual([doorkeeper.connections, doorkeeper.strangers], [1, 1]);
   });
 
   test("who leaves in the middle of an upgrade's body while it is settled who they are takes nobody along", async (t) => {

@@ -47,6 +47,10 @@ export interface ListenerParts {
   readonly onListening?: (address: { readonly address: string; readonly port: number }) => void;
 }
 
+/** That the kernel holds for us until we look; it takes no more than net.core.somaxconn. */
+const BACKLOG_MAX = 4096;
+/** How often connections are held against their limits of time. */
+const CHECK_EVERY_MS = 1_000;
 /** How often it is told that a connection could not be taken. */
 const ACCEPT_FAILURES = { perSecond: 0.2, burst: 5 } as const;
 
@@ -79,7 +83,7 @@ async function listen(
   const { promise, resolve } = Promise.withResolvers<Error | undefined>();
   const stop = () => door.close(() => resolve(undefined));
   onDoorError(door, parts, resolve);
-  door.listen({ host: address, port, backlog: LIMITS.backlogMax }, () => {
+  door.listen({ host: address, port, backlog: BACKLOG_MAX }, () => {
     const bound = door.address();
     if (typeof bound !== "object" || bound === null) return;
     log.info(0, tls === undefined ? "Starting to listen read-only" : "Starting to listen", { ...bound });
@@ -115,7 +119,7 @@ const httpOptions = ({ dispatch }: ListenerParts) => ({
   headersTimeout: LIMITS.headersMsMax,
   requestTimeout: LIMITS.requestMsMax,
   keepAliveTimeout: LIMITS.idleMsMax,
-  connectionsCheckingInterval: LIMITS.checkEveryMs,
+  connectionsCheckingInterval: CHECK_EVERY_MS,
   insecureHTTPParser: false,
   shouldUpgradeCallback: (request: IncomingMessage) => dispatch.wantsUpgrade(request),
 });
@@ -162,18 +166,24 @@ function contextOf({ settings, certificate, clientCa }: TlsParts): SecureContext
 
 function serve(server: HttpServer, { clock, dispatch, log }: ListenerParts): void {
   server.maxHeadersCount = LIMITS.headersMax + 1; // One more than is allowed, so that it is seen.
-  const failed = (request: IncomingMessage) => (error: unknown) => {
-    log.error("A request was not answered", error);
-    request.socket.destroy();
+  // The socket is asked for first: a request whose body was not read to its end has none any more.
+  const failed = ({ socket }: IncomingMessage) => {
+    return (error: unknown) => {
+      log.error("A request was not answered", error);
+      socket.destroy();
+    };
   };
   server.on("request", (request: IncomingMessage, response: ServerResponse) => {
     boundBody(clock, request, response);
-    dispatch.answer(request, response).catch(failed(request));
+    const onFailure = failed(request);
+    dispatch.answer(request, response).catch(onFailure);
   });
   server.on("upgrade", (request: IncomingMessage, stream: Duplex, head: Buffer) => {
     // Its own while the request has a body to come: unheard, what breaks it would end the process.
-    stream.on("error", () => request.socket.destroy());
-    dispatch.upgrade(request, head).catch(failed(request));
+    const { socket } = request;
+    stream.on("error", () => socket.destroy());
+    const onFailure = failed(request);
+    dispatch.upgrade(request, head).catch(onFailure);
   });
   server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
     server.emit("request", request, response); // It gets its answer when it is known that it may ask at all.
@@ -191,10 +201,11 @@ function serve(server: HttpServer, { clock, dispatch, log }: ListenerParts): voi
 
 /** Who has its answer and still sends has a moment to come to an end. */
 function boundBody(clock: Clock, request: IncomingMessage, response: ServerResponse): void {
+  const { socket } = request;
   response.once("finish", () => {
     if (request.complete) return;
     clock.after(LIMITS.leftoverMsMax, () => {
-      if (!request.complete) request.socket.destroy();
+      if (!request.complete) socket.destroy();
     });
   });
 }

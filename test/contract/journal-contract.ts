@@ -5,6 +5,7 @@ import { createJournal, type JournalLimits, type OpenJournal } from "../../src/c
 import { lookAtJournal, readJournal } from "../../src/controllers/journal/look.ts";
 import { encodeLine } from "../../src/controllers/journal/segment-text.ts";
 import type { JournalProblem } from "../../src/controllers/journal/segments.ts";
+import { JOURNAL_RECORD_BYTES_MAX, JOURNAL_TEXT_CHARS_MAX } from "../../src/controllers/limits.ts";
 import type { JournalRecord } from "../../src/domain/journal/records.ts";
 import { HostFileError, type HostFiles } from "../../src/ports/host-files.ts";
 import { ManualClock } from "../support/manual-clock.ts";
@@ -160,12 +161,25 @@ function remembering(start: Start): void {
     assert.deepEqual(await lookAtJournal(files, `${folder}/nowhere`), []);
   });
 
-  test("an endless text is cut, and the record stays", async () => {
+  test("a record of exactly the limit stays whole, the texts of a longer one are cut", async () => {
     const { journal } = start();
     await journal.replay();
-    await journal.append(decision("a", "x".repeat(200_000)));
-    const [record] = await start().journal.replay();
-    assert.ok(record?.kind === "decision" && record.why.length < 5000 && record.why.startsWith("xxx"));
+    const half = "x".repeat(JOURNAL_RECORD_BYTES_MAX / 2);
+    const otherBytes = encodeLine(decision("a", half)).length - half.length;
+    const whole = "x".repeat(JOURNAL_RECORD_BYTES_MAX - otherBytes);
+    for (const why of [whole, `${whole}x`]) await journal.append(decision("a", why));
+    const cut = `${"x".repeat(JOURNAL_TEXT_CHARS_MAX)}...`;
+    assert.deepEqual(await start().journal.replay(), [decision("a", whole), decision("a", cut)]);
+  });
+
+  test("of a record that is too long only texts above their own limit are cut", async () => {
+    const { journal } = start();
+    await journal.replay();
+    const [short, long] = ["r".repeat(JOURNAL_TEXT_CHARS_MAX), "m".repeat(JOURNAL_RECORD_BYTES_MAX)];
+    const rejected = { kind: "rejected", uid: "a", pod: "ns/a", wallMs: 1, reason: short } as const;
+    await journal.append({ ...rejected, message: long });
+    const message = `${"m".repeat(JOURNAL_TEXT_CHARS_MAX)}...`;
+    assert.deepEqual(await start().journal.replay(), [{ ...rejected, message }]);
   });
 
   test("it is read once, and before it is written", async () => {

@@ -1,23 +1,21 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { once } from "node:events";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { Worker } from "node:worker_threads";
 import { sendText } from "../../src/server/answers.ts";
 import { LIMITS } from "../../src/server/limits.ts";
 import { plainRoute, READ } from "../../src/server/plain-route.ts";
 import { pause } from "../cluster/wait.ts";
 import { wholeSize } from "../size.ts";
+import { IdleLoop, RESOLUTION_MS } from "../support/idle-loop.ts";
 import { NodeCaller } from "../support/node-caller.ts";
 import { serveApi } from "../support/served-api.ts";
 import { FOR_SERVERS, TestCertificates } from "../support/test-certificates.ts";
 
 const script = fileURLToPath(new URL("../support/hostile-client.ts", import.meta.url));
 const LOOP_DELAY_MS_MAX = 50;
-const RESOLUTION_MS = 5;
 
 test("hostile clients get nothing, are cut off, and hold up neither the loop nor who may ask", async (t) => {
   await using made = await TestCertificates.in();
@@ -46,7 +44,7 @@ test("hostile clients get nothing, are cut off, and hold up neither the loop nor
   });
   assert.equal((await friend.ask("/pods")).status, 200);
 
-  await using idle = idleLoop();
+  await using idle = new IdleLoop();
   const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
   delay.enable();
   const attacking = promisify(execFile)(process.execPath, [script, String(port), wholeSize() ? "1" : "0.1"]);
@@ -89,28 +87,6 @@ test("hostile clients get nothing, are cut off, and hold up neither the loop nor
   );
   assert.ok(p99Ms - machineMs <= LOOP_DELAY_MS_MAX, `p99 ${p99Ms} ms, ${machineMs} ms of it the machine's`);
 });
-
-/** How late a loop is here that does nothing: what other work on this machine costs everybody. */
-function idleLoop(): AsyncDisposable & { p99Ms(): Promise<number> } {
-  const source = `
-    const { monitorEventLoopDelay } = require("node:perf_hooks");
-    const { parentPort } = require("node:worker_threads");
-    const delay = monitorEventLoopDelay({ resolution: ${RESOLUTION_MS} });
-    delay.enable();
-    parentPort.on("message", () => parentPort.postMessage(delay.percentile(99) / 1e6));
-  `;
-  const worker = new Worker(source, { eval: true });
-  return {
-    p99Ms: async () => {
-      worker.postMessage("tell", []);
-      const [ms] = (await once(worker, "message")) as [number];
-      return ms;
-    },
-    [Symbol.asyncDispose]: async () => {
-      await worker.terminate();
-    },
-  };
-}
 
 interface Outcome {
   readonly name: string;

@@ -1,12 +1,12 @@
 /**
- * Clients that mean harm, in a process of their own so that the server's loop is the server's alone: `node hostile-client.ts <port> <scale>`.
+ * Clients that mean harm, in a process of their own so that the server's loop is the server's alone: `node hostile-client.ts <port> <scale> [host]`.
  * Each does its worst and says in one line of JSON what came of it.
  */
 import { connect, type Socket } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 
-const host = "127.0.0.1";
+const host = process.argv[4] ?? "127.0.0.1";
 const KEPT_MAX = 64;
 const [port, scale] = [Number(process.argv[2]), Number(process.argv[3])];
 

@@ -51,6 +51,7 @@ async function run(
     log.error("Kubelet running with insufficient permissions", new Error(notices.permissionFault));
   }
   for (const warning of options.warnings) log.info(0, warning);
+  if (options.gates.KubeletEnsureSecretPulledImages) log.info(0, UNVERIFIED_PULLS);
   for (const file of effective.skippedDropIns) {
     log.info(4, "Skipped file in drop-in directory (does not have .conf extension)", { file });
   }
@@ -61,6 +62,10 @@ async function run(
     processWide.flush();
   }
 }
+
+/** The gate is on by default, and who relies on it is less safe than with the Go kubelet: it is said at every start. */
+const UNVERIFIED_PULLS =
+  "KubeletEnsureSecretPulledImages is on, but has no effect yet: a pod may run an image that is on this node because of another pod's pull secret, unless its imagePullPolicy is Always";
 
 const rawVersion = () =>
   `version.Info{Major:"1", Minor:"36", GitVersion:"${KUBERNETES_VERSION}", Platform:"linux/amd64"}\n`;

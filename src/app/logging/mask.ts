@@ -1,7 +1,13 @@
 /**
  * Secrets do not reach a log, whoever says them: fields by their name, and what looks like a credential wherever it stands. The
  * last line of defence; whoever logs still keeps credentials out of what it says.
+ *
+ * A pod's author, an image and a registry choose texts that are logged. The size of a line is bounded, and masking takes time in proportion
+ * to it: every pattern either begins at a place where no character of its first part stands before it, or has a bounded length.
  */
+import { firstBytes } from "../../base/cut-text.ts";
+import { LOG_ITEMS_MAX, LOG_LINE_CHARS_MAX, LOG_TEXT_BYTES_MAX } from "../limits.ts";
+
 const MASK = "<masked>";
 
 /** Compared without case, hyphens and underscores. */
@@ -32,40 +38,71 @@ const SECRET_NAMES = new Set([
 
 const PATTERNS: readonly (readonly [RegExp, string])[] = [
   // A whole key, or the part of one that a line break left.
-  [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, MASK],
+  [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g, MASK],
   [/\b(Bearer|Basic)\s+[-A-Za-z0-9._~+/]{6,}=*/gi, `$1 ${MASK}`],
-  [/\beyJ[-A-Za-z0-9_]{5,}\.[-A-Za-z0-9_]+\.[-A-Za-z0-9_]*/g, MASK],
+  [/(?<![-A-Za-z0-9_])eyJ[-A-Za-z0-9_]{5,}\.[-A-Za-z0-9_]+\.[-A-Za-z0-9_]*/g, MASK],
   [/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, MASK],
   [/(\\?"(?:auth|password|identitytoken|registrytoken|token)\\?"\s*:\s*\\?")[^"\\]+/gi, `$1${MASK}`],
   [/\b((?:access_|id_|refresh_)?token|password|passwd|secret|client_secret)=[^\s&"',;]+/gi, `$1=${MASK}`],
-  [/(\b[a-z][-+.a-z0-9]*:\/\/[^\s/:@]*:)[^\s/@]+@/gi, `$1${MASK}@`],
+  [/(\b[a-z][-+.a-z0-9]{0,30}:\/\/[^\s/:@]*:)[^\s/@]+@/gi, `$1${MASK}@`],
 ];
 
 export function maskText(text: string): string {
-  let masked = text;
+  // A credential that the end cuts in two may not be recognized, so twice as much is masked as is kept.
+  let masked = text.slice(0, 2 * LOG_TEXT_BYTES_MAX);
   for (const [pattern, replacement] of PATTERNS) masked = masked.replace(pattern, replacement);
-  return masked;
+  const kept = firstBytes(masked, LOG_TEXT_BYTES_MAX);
+  const isWhole = kept.length === masked.length && text.length <= 2 * LOG_TEXT_BYTES_MAX;
+  return isWhole ? kept : `${kept}... (cut, ${text.length} characters)`;
 }
 
 const isSecretName = (name: string): boolean => SECRET_NAMES.has(name.toLowerCase().replaceAll(/[-_]/g, ""));
 
 const DEPTH_MAX = 6;
 
-/** A value as JSON can hold it, masked. Deeper than a log line should go, it ends. */
-export function maskValue(value: unknown, depth = 0): unknown {
-  if (typeof value === "string") return maskText(value);
+/** What a line may still hold. */
+interface Room {
+  chars: number;
+}
+
+/** A value as JSON can hold it, masked. It ends where a log line should end: too deep, too many items, too much text. */
+export function maskValue(value: unknown, depth = 0, room: Room = { chars: LOG_LINE_CHARS_MAX }): unknown {
+  if (typeof value === "string") return withinRoom(value, room);
   if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
-  if (typeof value === "function" || typeof value === "symbol") return String(value);
+  if (typeof value === "function" || typeof value === "symbol") return withinRoom(String(value), room);
   if (typeof value !== "object" || value === null) return value;
-  if (value instanceof Error) return maskText(errorText(value));
+  if (value instanceof Error) return withinRoom(errorText(value), room);
   if (value instanceof Date) return value.toISOString();
-  if (depth >= DEPTH_MAX) return "...";
+  if (depth >= DEPTH_MAX || room.chars <= 0) return "...";
   if (ArrayBuffer.isView(value)) return `<${value.byteLength} bytes>`;
-  if (value instanceof Map) return maskValue(Object.fromEntries(value), depth);
-  if (Array.isArray(value) || value instanceof Set) return [...value].map((item) => maskValue(item, depth + 1));
-  return Object.fromEntries(
-    Object.entries(value).map(([name, item]) => [name, isSecretName(name) ? MASK : maskValue(item, depth + 1)]),
-  );
+  if (Array.isArray(value) || value instanceof Set) {
+    return [...firstItems(value)].map((item) => maskValue(item, depth + 1, room));
+  }
+  const entries: Iterable<[unknown, unknown]> = value instanceof Map ? value : Object.entries(value);
+  const masked = [...firstItems(entries)].map(([key, item]): [string, unknown] => {
+    const name = String(key).slice(0, NAME_CHARS_MAX);
+    room.chars -= name.length;
+    return [name, isSecretName(name) ? MASK : maskValue(item, depth + 1, room)];
+  });
+  return Object.fromEntries(masked);
+}
+
+const NAME_CHARS_MAX = 256;
+
+function withinRoom(text: string, room: Room): string {
+  if (room.chars <= 0) return "...";
+  const masked = maskText(text);
+  room.chars -= masked.length;
+  return masked;
+}
+
+function* firstItems<T>(items: Iterable<T>): Iterable<T> {
+  let count = 0;
+  for (const item of items) {
+    if (count === LOG_ITEMS_MAX) return;
+    count += 1;
+    yield item;
+  }
 }
 
 /** The message, and those of the causes that it does not repeat. */

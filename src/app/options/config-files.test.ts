@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { test } from "node:test";
 import { faultOf, folderOf, HEADER, load } from "../../../test/support/options.ts";
+import { CONFIGURATION_BYTES_MAX } from "../limits.ts";
+import { DocumentFault, readDocument } from "./config-files.ts";
 
 void test("[1.3] unknown and repeated fields do not stop the start: the file is read leniently and the log says why", (t) => {
   const text = `${HEADER}maxPods: 1\nmaxPods: 22\nzzz: 1\nlogging: {nope: 1}\nregisterWithTaints: [{key: a, effect: NoSchedule, foo: 1}]\n`;
@@ -123,12 +125,34 @@ for (const [name, text, fault] of [
     `${HEADER}a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: [*c,*c,*c,*c,*c,*c,*c,*c,*c]\n`,
     /[Ee]xcessive alias/,
   ],
-  ["too much of it", `${HEADER}${"#".repeat(1 << 20)}`, /larger than 1048576 bytes/],
+  [
+    "a file of one byte more than the limit",
+    HEADER.padEnd(CONFIGURATION_BYTES_MAX + 1, "#"),
+    new RegExp(`failed to read kubelet config file ".*", error: larger than ${CONFIGURATION_BYTES_MAX} bytes$`),
+  ],
 ] as const) {
   void test(`[1.3] ${name} is fatal as a configuration`, (t) => {
     assert.match(faultOf(["--config", join(folderOf(t, { "c.yaml": text }), "c.yaml")]), fault);
   });
 }
+
+void test("[1.3] a configuration file of exactly the limit is read, a larger drop-in file is fatal", (t) => {
+  const folder = folderOf(t, {
+    "c.yaml": `${HEADER}maxPods: 3\n`.padEnd(CONFIGURATION_BYTES_MAX, "#"),
+    "d/1.conf": HEADER.padEnd(CONFIGURATION_BYTES_MAX + 1, "#"),
+  });
+  const config = ["--config", join(folder, "c.yaml")];
+  assert.equal(load(config).options.node.podsMax, 3);
+  const fault = new RegExp(
+    `drop-in kubelet config file ".*/1.conf", error: larger than ${CONFIGURATION_BYTES_MAX} bytes$`,
+  );
+  assert.match(faultOf([...config, "--config-dir", join(folder, "d")]), fault);
+});
+
+void test("a document larger than the limit is not parsed, wherever its text comes from", () => {
+  assert.deepEqual(readDocument("{}".padEnd(CONFIGURATION_BYTES_MAX)).value, {});
+  assert.throws(() => readDocument("{}".padEnd(CONFIGURATION_BYTES_MAX + 1)), DocumentFault);
+});
 
 void test("[1.3] a missing file is fatal", () => {
   assert.match(faultOf(["--config", "/none/c.yaml"]), /error: open \/none\/c\.yaml: no such file or directory$/);

@@ -3,11 +3,10 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { goQuote } from "../../base/go-text.ts";
 import { parseYaml } from "../../base/yaml-text.ts";
+import { CONFIGURATION_BYTES_MAX } from "../limits.ts";
 import { API_VERSION, type Decoded, decodeConfiguration, KIND, requireKind } from "./decode-configuration.ts";
 import { DecodeFault } from "./decode-primitives.ts";
 import { FIELD_PATHS, fieldOf, type WrittenConfiguration } from "./fields.ts";
-
-const BYTES_MAX = 1 << 20;
 
 /** A file that cannot be used. */
 export class FileFault extends Error {
@@ -25,7 +24,8 @@ interface ReadDocument {
 }
 
 export function readDocument(text: string): ReadDocument {
-  if (Buffer.byteLength(text) > BYTES_MAX) throw new DocumentFault(`larger than ${BYTES_MAX} bytes`);
+  if (Buffer.byteLength(text) > CONFIGURATION_BYTES_MAX)
+    throw new DocumentFault(`larger than ${CONFIGURATION_BYTES_MAX} bytes`);
   const parsed = parseYaml(text, { intAsBigInt: true });
   if (parsed.kind === "malformed") throw new DocumentFault(parsed.detail);
   return parsed;
@@ -147,7 +147,7 @@ const isContentFault = (error: unknown): error is Error =>
 function readText(path: string, describe: (why: string) => string): string {
   try {
     const content = readFileSync(path);
-    if (content.length > BYTES_MAX) throw new Error(`larger than ${BYTES_MAX} bytes`);
+    if (content.length > CONFIGURATION_BYTES_MAX) throw new Error(`larger than ${CONFIGURATION_BYTES_MAX} bytes`);
     return content.toString("utf8");
   } catch (error) {
     throw new FileFault(describe(reasonOf(error, path)), { cause: error });

@@ -21,6 +21,7 @@ import type { FoundCheckpoint } from "../../domain/resize/takeover.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
+import { CHECKPOINT_FILE_BYTES_MAX } from "../limits.ts";
 
 interface CheckpointParts {
   readonly files: HostFiles;
@@ -28,7 +29,6 @@ interface CheckpointParts {
   readonly rootDir: string;
 }
 
-const BYTES_MAX = 64 * 1024 * 1024;
 /** Many pods that come at once are one write. */
 const PAUSE_MS = 500;
 
@@ -48,7 +48,7 @@ async function readOne(name: string, { files, log, rootDir }: CheckpointParts): 
   const path = `${rootDir}/${name}`;
   let why: string;
   try {
-    const found = decodeCheckpoint(utf8Text(await files.read(path, BYTES_MAX)) ?? "");
+    const found = decodeCheckpoint(utf8Text(await files.read(path, CHECKPOINT_FILE_BYTES_MAX)) ?? "");
     if (found.kind === "read") return found;
     ({ why } = found);
   } catch (error) {

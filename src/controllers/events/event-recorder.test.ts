@@ -6,6 +6,7 @@ import type { Event } from "../../api/gen/core-v1.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
 import type { ApiObject, ObjectName, Patch, Resource } from "../../ports/api-server.ts";
+import { EVENTS_QUEUED_MAX } from "../limits.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { logEventSink } from "./log-sink.ts";
 
@@ -149,7 +150,7 @@ test("an event that cannot be written in twelve tries is given up and counted", 
 test("the queue has an end: what does not fit is dropped and counted, and telling never waits", async () => {
   const { clock, api, recorder } = start();
   api.trouble = () => ({ when: "before", error: unreachable(false) });
-  for (let index = 0; index < 1100; index += 1) {
+  for (let index = 0; index < EVENTS_QUEUED_MAX + 100; index += 1) {
     recorder.emit({ ...web, name: `p${index}`, uid: `u${index}` }, "Normal", "Started", "m");
   }
   await clock.advance(0);

@@ -7,6 +7,7 @@
  */
 import type { Event } from "../../api/gen/core-v1.ts";
 import { coreEvents } from "../../api/resources.ts";
+import { boundedText } from "../../base/cut-text.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
@@ -19,12 +20,14 @@ import {
   namespaceOf,
   type RecordedEvent,
 } from "../../domain/events/recorded-event.ts";
+import { EVENT_MESSAGE_BYTES_MAX } from "../../domain/limits.ts";
 import { ApiError, isAlreadyExists, isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink, EventSubject } from "../../ports/event-sink.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
+import { EVENTS_QUEUED_MAX } from "../limits.ts";
 import { logEventSink } from "./log-sink.ts";
 
 export interface EventRecorderOptions {
@@ -41,7 +44,6 @@ export interface EventRecorderPorts {
   readonly log: Log;
 }
 
-const QUEUE_MAX = 1000;
 const TRIES_MAX = 12;
 const RETRY_MS = 10_000;
 
@@ -80,10 +82,11 @@ export class EventRecorder implements EventSink {
     subject: EventSubject,
     type: "Normal" | "Warning",
     reason: string,
-    message: string,
+    wholeMessage: string,
     annotations?: Readonly<Record<string, string>>,
   ): void {
     const { clock, random } = this.#ports;
+    const message = boundedText(wholeMessage, EVENT_MESSAGE_BYTES_MAX);
     this.#logged.emit(subject, type, reason, message, annotations);
     const wallMs = clock.wallMs();
     const event = { subject, type, reason, message, wallMs, ...(annotations === undefined ? {} : { annotations }) };
@@ -92,7 +95,7 @@ export class EventRecorder implements EventSink {
     if (correlated.kind === "dropped") return;
     const { key, counted } = correlated;
     const waiting = this.#queue.get(key);
-    if (waiting === undefined && this.#queue.size >= QUEUE_MAX) {
+    if (waiting === undefined && this.#queue.size >= EVENTS_QUEUED_MAX) {
       this.#drop("the queue is full", event);
       return;
     }

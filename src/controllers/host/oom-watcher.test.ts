@@ -5,6 +5,7 @@ import { FakeKernelMessages } from "../../../sim/fake-kernel-messages.ts";
 import { FakeMachine } from "../../../sim/fake-machine.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
+import { OOM_FILE_BYTES_MAX } from "../limits.ts";
 import { runOomWatcher } from "./oom-watcher.ts";
 
 const kill = (name: string, pid: number) => [
@@ -98,4 +99,20 @@ test("a file that is none of ours is said to be so, and no kill is lost for it",
   await start()();
   assert.deepEqual(events, [told("a", 6)]);
   assert.match(log.lines.join("\n"), /E How far the kernel's messages were read is not known: it is none of ours/);
+});
+
+test("a file of more than the limit is not read, and the kill is reported again; one of exactly the limit is read", async () => {
+  for (const [sizeBytes, times] of [
+    [OOM_FILE_BYTES_MAX, 1],
+    [OOM_FILE_BYTES_MAX + 1, 2],
+  ] as const) {
+    const { messages, disk, events, log, start } = world();
+    messages.say(...kill("a", 6));
+    await start()();
+    const kept = Buffer.from(await disk.port.read("/r/oom", OOM_FILE_BYTES_MAX)).toString();
+    await disk.port.writeAtomically("/r/oom", Buffer.from(kept.padEnd(sizeBytes)), 0o600);
+    await start()();
+    assert.deepEqual(events, Array(times).fill(told("a", 6)));
+    assert.equal(log.lines.filter((line) => line.includes("is not known: read /r/oom: tooLarge")).length, times - 1);
+  }
 });

@@ -13,9 +13,9 @@ import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { KernelMessages } from "../../ports/kernel-messages.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Machine } from "../../ports/machine.ts";
+import { OOM_FILE_BYTES_MAX } from "../limits.ts";
 
 const AGAIN_MS = 10_000;
-const FILE_BYTES_MAX = 4_096;
 
 export interface OomWatcherParts {
   readonly messages: Pick<KernelMessages, "follow">;
@@ -84,7 +84,7 @@ class OomTeller {
 /** Undefined where there is none, or none that can be read: then a kill may be told twice, never not at all. */
 async function readTold({ files, toldFile, log }: OomWatcherParts): Promise<Told | undefined> {
   try {
-    const value = JSON.parse(utf8Text(await files.read(toldFile, FILE_BYTES_MAX)) ?? "") as Partial<Told> | null;
+    const value = JSON.parse(utf8Text(await files.read(toldFile, OOM_FILE_BYTES_MAX)) ?? "") as Partial<Told> | null;
     if (typeof value?.bootId !== "string" || typeof value.sequence !== "number") throw new Error("it is none of ours");
     return { bootId: value.bootId, sequence: value.sequence };
   } catch (error) {

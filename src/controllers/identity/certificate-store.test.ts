@@ -3,11 +3,13 @@ import { test } from "node:test";
 import { FakeFiles } from "../../../sim/fake-files.ts";
 import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { install } from "../../../sim/world-files.ts";
+import { withFileOfSize } from "../../../test/support/file-of-size.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { utf8Text } from "../../base/utf8.ts";
 import { certificateFacts } from "../../domain/identity/x509-read.ts";
 import { hostKeys } from "../../wire/host/keys.ts";
 import { hostRandom } from "../../wire/host/random.ts";
+import { CERTIFICATE_FILE_BYTES_MAX, PENDING_KEY_BYTES_MAX } from "../limits.ts";
 import { CertificateStore } from "./certificate-store.ts";
 import { PendingKey, requestName } from "./pending-key.ts";
 import { ensureSelfSigned, makeSelfSigned } from "./self-signed.ts";
@@ -75,6 +77,34 @@ test("what an operator has put elsewhere is found where the store is empty or br
   assert.equal((await store({ elsewhere }).current())?.keyPem, made.keyPem);
 });
 
+test("a certificate file of more than the limit is not used, one of exactly the limit is", async () => {
+  const { store, make, put, parts } = world();
+  const { certificatePem, keyPem } = make();
+  const [certificate, key] = [`${PKI}/kubelet-client.crt`, `${PKI}/kubelet-client.key`];
+  put(certificate, certificatePem);
+  put(key, keyPem);
+  for (const path of [certificate, key]) {
+    const current = (sizeBytes: number) => store({ files: withFileOfSize(parts.files, path, sizeBytes) }).current();
+    assert.equal((await current(CERTIFICATE_FILE_BYTES_MAX))?.keyPem, keyPem);
+    assert.equal(await current(CERTIFICATE_FILE_BYTES_MAX + 1), undefined);
+    assert.match(parts.log.lines.at(-1) ?? "", new RegExp(`^E A certificate cannot be used: read ${path}: tooLarge`));
+  }
+});
+
+test("a self-signed certificate or key of more than the limit is replaced, one of exactly the limit is kept", async () => {
+  for (const name of ["kubelet.crt", "kubelet.key"]) {
+    const { parts, text } = world();
+    const ensure = async (sizeBytes: number) => {
+      const files = withFileOfSize(parts.files, `${PKI}/${name}`, sizeBytes);
+      const { certificate } = await ensureSelfSigned({ ...parts, files }, PKI, { host: "n1", addresses: [] });
+      return text(certificate);
+    };
+    const first = await ensure(0);
+    assert.equal(await ensure(CERTIFICATE_FILE_BYTES_MAX), first);
+    assert.notEqual(await ensure(CERTIFICATE_FILE_BYTES_MAX + 1), first);
+  }
+});
+
 test("[27.1.7] a pending key is the same until it is dropped, and one that cannot be read is made anew", async () => {
   const { parts, put, files } = world();
   const pending = new PendingKey(parts);
@@ -87,6 +117,18 @@ test("[27.1.7] a pending key is the same until it is dropped, and one that canno
   put(`${PKI}/kubelet-client.key.tmp`, second.slice(0, 60));
   const third = await pending.loadOrMake();
   assert.ok(third !== second && (await pending.loadOrMake()) === third);
+});
+
+test("[27.1.7] a pending key of more than the limit is replaced, one of exactly the limit is kept", async () => {
+  const { parts } = world();
+  const load = (sizeBytes: number) =>
+    new PendingKey({
+      ...parts,
+      files: withFileOfSize(parts.files, `${PKI}/kubelet-client.key.tmp`, sizeBytes),
+    }).loadOrMake();
+  const first = await load(0);
+  assert.equal(await load(PENDING_KEY_BYTES_MAX), first);
+  assert.notEqual(await load(PENDING_KEY_BYTES_MAX + 1), first);
 });
 
 test("[27.4.7] a request's name follows from key, subject and usages, and from where one ends and the next begins", () => {

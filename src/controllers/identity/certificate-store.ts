@@ -15,6 +15,7 @@ import { followLinks, readLinked } from "../../ports/follow-links.ts";
 import { type HostFiles, isMissing, listIfThere } from "../../ports/host-files.ts";
 import { KeyError, type Keys } from "../../ports/keys.ts";
 import type { Log } from "../../ports/log.ts";
+import { CERTIFICATE_FILE_BYTES_MAX } from "../limits.ts";
 
 export interface CertificateStoreParts {
   readonly files: HostFiles;
@@ -28,7 +29,6 @@ export interface CertificateStoreParts {
   readonly elsewhere?: readonly PairPaths[];
 }
 
-const PAIR_BYTES_MAX = 1 << 20;
 const FOLDER_MODE = 0o755;
 const PAIR_MODE = 0o600;
 const LINKS_MAX = 8;
@@ -107,7 +107,7 @@ export class CertificateStore {
   }
 
   async #text(path: string): Promise<string> {
-    const text = utf8Text(await readLinked(this.#parts.files, path, PAIR_BYTES_MAX));
+    const text = utf8Text(await readLinked(this.#parts.files, path, CERTIFICATE_FILE_BYTES_MAX));
     if (text === undefined) throw new Error(`${path} is no text`);
     return text;
   }

@@ -8,9 +8,10 @@ import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import type { Subject } from "../../domain/identity/certificate-pair.ts";
 import { keyPemOf } from "../../domain/identity/pem.ts";
 import { readLinked } from "../../ports/follow-links.ts";
-import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import { type HostFiles, isMissing, isTooLarge } from "../../ports/host-files.ts";
 import { KeyError, type Keys } from "../../ports/keys.ts";
 import type { Log } from "../../ports/log.ts";
+import { PENDING_KEY_BYTES_MAX } from "../limits.ts";
 
 export interface PendingKeyParts {
   readonly files: HostFiles;
@@ -18,8 +19,6 @@ export interface PendingKeyParts {
   readonly log: Log;
   readonly folder: string;
 }
-
-const KEY_BYTES_MAX = 1 << 16;
 
 export class PendingKey {
   readonly #parts: PendingKeyParts;
@@ -51,13 +50,13 @@ export class PendingKey {
   async #load(): Promise<string | undefined> {
     const { files, keys, log } = this.#parts;
     try {
-      const keyPem = keyPemOf(utf8Text(await readLinked(files, this.#path, KEY_BYTES_MAX)) ?? "");
+      const keyPem = keyPemOf(utf8Text(await readLinked(files, this.#path, PENDING_KEY_BYTES_MAX)) ?? "");
       if (keyPem === undefined) throw new KeyError("the text holds no private key");
       keys.describe(keyPem);
       return keyPem;
     } catch (error) {
       if (isMissing(error)) return undefined;
-      if (!(error instanceof KeyError)) throw error;
+      if (!(error instanceof KeyError) && !isTooLarge(error)) throw error;
       log.info(0, "The key of a certificate that was asked for cannot be used; another is made", {
         path: this.#path,
         err: errorText(error),

@@ -15,6 +15,7 @@ import type { HostFiles } from "../../ports/host-files.ts";
 import type { Keys } from "../../ports/keys.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
+import { CERTIFICATE_FILE_BYTES_MAX } from "../limits.ts";
 import { pairOf } from "./certificate-store.ts";
 
 export interface SelfSignedParts {
@@ -31,7 +32,6 @@ export interface SelfSignedNames {
 
 const HOUR_MS = 3_600_000;
 const YEAR_MS = 365 * 24 * HOUR_MS;
-const FILE_BYTES_MAX = 1 << 20;
 
 export function makeSelfSigned(
   { clock, random, keys }: SelfSignedParts,
@@ -122,8 +122,8 @@ async function pairTrouble(
 ): Promise<string | undefined> {
   try {
     const [certificate, key] = [
-      utf8Text(await readLinked(files, paths.certificate, FILE_BYTES_MAX)),
-      utf8Text(await readLinked(files, paths.key, FILE_BYTES_MAX)),
+      utf8Text(await readLinked(files, paths.certificate, CERTIFICATE_FILE_BYTES_MAX)),
+      utf8Text(await readLinked(files, paths.key, CERTIFICATE_FILE_BYTES_MAX)),
     ];
     pairOf(keys, certificate ?? "", key ?? "");
     return undefined;

@@ -5,6 +5,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
+import { CERTIFICATE_FILE_BYTES_MAX } from "../limits.ts";
 import { runCertificateFiles } from "./certificate-files.ts";
 import { runClientCa } from "./client-ca.ts";
 
@@ -99,6 +100,19 @@ test("[2.6] a bundle that is broken or gone leaves the old one in force", async 
   await write("/pki/ca.crt", "bundle2");
   await clock.advance(1);
   assert.equal(clientCa.value, "bundle2");
+});
+
+test("[2.6] a bundle of more than the limit leaves the old one in force, and the log says why", async (t) => {
+  const { clock, write, start, clientCa, log } = await world(t);
+  const whole = "bundle1".padEnd(CERTIFICATE_FILE_BYTES_MAX);
+  await write("/pki/ca.crt", whole);
+  start();
+  await clock.advance(1);
+  assert.equal(clientCa.value, whole);
+  await write("/pki/ca.crt", "bundle2".padEnd(CERTIFICATE_FILE_BYTES_MAX + 1));
+  await clock.advance(1);
+  assert.equal(clientCa.value, whole);
+  assert.ok(log.lines.some((line) => line.includes("what was read before stays: read /pki/ca.crt: tooLarge")));
 });
 
 test("where changes are not heeded the first good content stays", async (t) => {

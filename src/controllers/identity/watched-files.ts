@@ -10,6 +10,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
+import { CERTIFICATE_FILE_BYTES_MAX } from "../limits.ts";
 
 export interface WatchedFilesParts {
   readonly clock: Clock;
@@ -29,7 +30,6 @@ export interface WatchedFiles<T> {
   readonly cell: LatestCell<T | undefined>;
 }
 
-const BYTES_MAX = 1_048_576;
 const LOOK_AGAIN_MS = 60_000;
 /** A file that is missing or broken is most likely being made. */
 const TROUBLED_AGAIN_MS = 5000;
@@ -105,7 +105,7 @@ type Content =
 
 async function content(files: WatchedFilesParts["files"], paths: readonly string[]): Promise<Content> {
   try {
-    const bytes = await Promise.all(paths.map((path) => readLinked(files, path, BYTES_MAX)));
+    const bytes = await Promise.all(paths.map((path) => readLinked(files, path, CERTIFICATE_FILE_BYTES_MAX)));
     return { kind: "texts", texts: bytes.map((one) => new TextDecoder().decode(one)) };
   } catch (error) {
     return { kind: "trouble", why: errorText(error) };

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { install } from "../../../sim/world-files.ts";
+import { withFileOfSize } from "../../../test/support/file-of-size.ts";
 import { imageWorld } from "../../../test/support/image-world.ts";
+import { CREDENTIALS_FILE_BYTES_MAX } from "../limits.ts";
 import { readNodeLogins } from "./node-credentials.ts";
 
 const FOLDERS = { root: "/root-dir", working: "/working", home: "/home" };
@@ -39,6 +41,19 @@ test("[9.6] [27.1.33] the first file that can be read counts, config.json before
   const elsewhere = { root: "/none", working: "/w2", home: "" };
   install(files, "/w2/.docker/config.json", auths("below the working folder"));
   assert.deepEqual(await read(elsewhere), ["below the working folder"]);
+});
+
+test("[9.6] a file of more than the limit is passed over for the next, one of exactly the limit is read", async () => {
+  const { files, log } = imageWorld();
+  install(files, "/root-dir/config.json", auths("first"));
+  install(files, "/working/config.json", auths("second"));
+  const read = async (sizeBytes: number) => {
+    const port = withFileOfSize(files.port, "/root-dir/config.json", sizeBytes);
+    return (await readNodeLogins(FOLDERS, { files: port, log })).flat().map(([, { username }]) => username);
+  };
+  assert.deepEqual(await read(CREDENTIALS_FILE_BYTES_MAX), ["first"]);
+  assert.deepEqual(await read(CREDENTIALS_FILE_BYTES_MAX + 1), ["second"]);
+  assert.match(log.lines.join("\n"), /registry logins cannot be read .*"read \/root-dir\/config.json: tooLarge"/);
 });
 
 test("[9.6] [27.1.33] links are followed, and a change of the file counts at the next pull", async () => {

@@ -6,6 +6,7 @@ import { type DockerConfigForm, type Logins, parseDockerConfig } from "../../dom
 import { readLinked } from "../../ports/follow-links.ts";
 import { HostFileError, type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
+import { CREDENTIALS_FILE_BYTES_MAX } from "../limits.ts";
 
 export interface CredentialFolders {
   readonly root: string;
@@ -13,8 +14,6 @@ export interface CredentialFolders {
   /** Empty where there is none. */
   readonly home: string;
 }
-
-const BYTES_MAX = 10 * 1024 * 1024;
 
 export async function readNodeLogins(
   { root, working, home }: CredentialFolders,
@@ -43,7 +42,10 @@ async function loginsIn(
   log: Log,
 ): Promise<Logins | undefined> {
   try {
-    const parsed = parseDockerConfig(new TextDecoder().decode(await readLinked(files, path, BYTES_MAX)), form);
+    const parsed = parseDockerConfig(
+      new TextDecoder().decode(await readLinked(files, path, CREDENTIALS_FILE_BYTES_MAX)),
+      form,
+    );
     if (parsed.kind === "logins") return parsed.logins;
     log.info(4, "A file with registry logins is none", { path, error: parsed.why });
   } catch (error) {

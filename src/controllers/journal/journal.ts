@@ -12,6 +12,7 @@ import type { JournalRecord } from "../../domain/journal/records.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { HostFileError, type HostFiles } from "../../ports/host-files.ts";
 import type { Journal } from "../../ports/journal.ts";
+import { JOURNAL_RECORD_BYTES_MAX, JOURNAL_TEXT_CHARS_MAX } from "../limits.ts";
 import { encodeLine } from "./segment-text.ts";
 import { type JournalProblem, type Segment, SegmentFolder, type StoredJournal } from "./segments.ts";
 
@@ -26,8 +27,6 @@ export interface JournalLimits extends CompactionLimits {
 
 const MIB = 1024 * 1024;
 
-const RECORD_BYTES_MAX = MIB / 16;
-const TEXT_CHARS_MAX = 4096;
 const PUT_OFFS_MAX = 3;
 /** So long a note waits for a record to go with. */
 const NOTES_WAIT_MS = 1_000;
@@ -254,9 +253,10 @@ const isDiskFull = (error: unknown) => error instanceof HostFileError && error.c
 /** Somebody's endless message is cut; nothing that decides is long. */
 function encode(record: JournalRecord): Uint8Array {
   const line = encodeLine(record);
-  if (line.length <= RECORD_BYTES_MAX) return line;
+  if (line.length <= JOURNAL_RECORD_BYTES_MAX) return line;
   const fields = Object.entries(record).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
   return encodeLine(Object.fromEntries(fields));
 }
 
-const cut = (text: string) => (text.length > TEXT_CHARS_MAX ? `${text.slice(0, TEXT_CHARS_MAX)}...` : text);
+const cut = (text: string) =>
+  text.length > JOURNAL_TEXT_CHARS_MAX ? `${text.slice(0, JOURNAL_TEXT_CHARS_MAX)}...` : text;

@@ -5,8 +5,9 @@
 import { parseJournalRecord } from "../../domain/journal/parse-record.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import { type HostFiles, isMissing, listIfThere } from "../../ports/host-files.ts";
+import { JOURNAL_SEGMENT_BYTES_MAX } from "../limits.ts";
 import { decodeSegment } from "./segment-text.ts";
-import { SEGMENT_BYTES_MAX, segmentName, segmentNumbers } from "./segments.ts";
+import { segmentName, segmentNumbers } from "./segments.ts";
 
 type ReadFiles = Pick<HostFiles, "list" | "read">;
 
@@ -31,7 +32,9 @@ export async function readJournal(files: ReadFiles, folder: string): Promise<rea
 async function lookOnce(files: ReadFiles, folder: string): Promise<readonly unknown[]> {
   const values: (readonly unknown[])[] = [];
   for (const number of segmentNumbers(await listIfThere(files, folder)).toReversed()) {
-    const { header, lines } = decodeSegment(await files.read(`${folder}/${segmentName(number)}`, SEGMENT_BYTES_MAX));
+    const { header, lines } = decodeSegment(
+      await files.read(`${folder}/${segmentName(number)}`, JOURNAL_SEGMENT_BYTES_MAX),
+    );
     if (header === "unknown") continue;
     values.unshift(lines.map(({ value }) => value));
     if (header !== "missing" && header.base) break;

@@ -5,12 +5,12 @@
 import { parseJournalRecord } from "../../domain/journal/parse-record.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import { type HostFiles, listIfThere } from "../../ports/host-files.ts";
+import { JOURNAL_SEGMENT_BYTES_MAX } from "../limits.ts";
 import { decodeSegment, encodeHeader, type SegmentContent } from "./segment-text.ts";
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 /** Far above what compaction lets a segment become. */
-export const SEGMENT_BYTES_MAX = 256 * 1024 * 1024;
 const COPIES_MAX = 5;
 
 const SEGMENT_NAME = /^journal-(\d{8,})\.log$/;
@@ -116,7 +116,7 @@ export class SegmentFolder {
     const { files, folder } = this.#options;
     const name = segmentName(number);
     const path = `${folder}/${name}`;
-    const content = await this.#try(`read ${name}`, () => files.read(path, SEGMENT_BYTES_MAX));
+    const content = await this.#try(`read ${name}`, () => files.read(path, JOURNAL_SEGMENT_BYTES_MAX));
     if (content === undefined) return undefined;
     const decoded = decodeSegment(content);
     if (decoded.header === "unknown") return this.#setAsideVersion(number, content);

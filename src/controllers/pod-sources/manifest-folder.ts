@@ -5,7 +5,8 @@ import type { Clock } from "../../ports/clock.ts";
 import { followLinks } from "../../ports/follow-links.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
-import { MANIFEST_BYTES_MAX, readManifests } from "./manifests.ts";
+import { MANIFEST_BYTES_MAX } from "../limits.ts";
+import { readManifests } from "./manifests.ts";
 
 interface Options {
   readonly path: string;

@@ -4,7 +4,8 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { podShapes } from "../../api/gen/pod-shapes.ts";
 import { hostClock } from "../../wire/host/clock.ts";
-import { MANIFEST_BYTES_MAX, readManifests } from "./manifests.ts";
+import { MANIFEST_BYTES_MAX } from "../limits.ts";
+import { readManifests } from "./manifests.ts";
 
 const origin = { kind: "file", path: "/m/a.yaml" } as const;
 const read = (bytes: Uint8Array) => readManifests(bytes, origin, "n1", { lists: true });

@@ -18,8 +18,6 @@ import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";
 import { parseManifest } from "./parse-manifest.ts";
 
-export const MANIFEST_BYTES_MAX = 10 * 2 ** 20;
-
 export type ReadManifests =
   | { readonly kind: "ok"; readonly manifests: readonly StaticManifest[] }
   | { readonly kind: "refused"; readonly reason: string };

@@ -6,7 +6,8 @@ import type { StaticManifest } from "../../domain/pod/static-pod-source.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HttpFetch } from "../../ports/http-fetch.ts";
 import type { Log } from "../../ports/log.ts";
-import { MANIFEST_BYTES_MAX, readManifests, type StaticPodNamer } from "./manifests.ts";
+import { MANIFEST_BYTES_MAX } from "../limits.ts";
+import { readManifests, type StaticPodNamer } from "./manifests.ts";
 
 export interface UrlSourceOptions {
   readonly url: string;

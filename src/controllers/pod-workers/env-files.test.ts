@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles } from "../../../sim/fake-files.ts";
+import { FakeMounts } from "../../../sim/fake-mounts.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { ENV_FILE_BYTES_MAX } from "../../domain/limits.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import { readEnvFiles } from "./env-files.ts";
 
+const NEVER = new AbortController().signal;
 const VOLUME = "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/config";
 const volume = { name: "config", path: VOLUME, readOnly: false, selinuxRelabel: false };
 const volumes: PodVolumes = new Map([
@@ -13,16 +16,19 @@ const volumes: PodVolumes = new Map([
 ]);
 
 async function kindOf(path: string, name = "config"): Promise<string> {
-  const files = new FakeFiles({ clock: new ManualClock() }).port;
+  const clock = new ManualClock();
+  const disk = new FakeFiles({ clock });
+  const files = disk.port;
   await files.makeFolder(`${VOLUME}/inner`, 0o755);
   await files.writeAtomically(`${VOLUME}/inner/file`, Buffer.from("A='1'\n"), 0o644);
-  await files.writeAtomically(`${VOLUME}/large`, new Uint8Array(1024 * 1024 + 1), 0o644);
+  await files.writeAtomically(`${VOLUME}/whole`, Buffer.alloc(ENV_FILE_BYTES_MAX, "#"), 0o644);
+  await files.writeAtomically(`${VOLUME}/large`, Buffer.alloc(ENV_FILE_BYTES_MAX + 1, "#"), 0o644);
   await files.makeFolder("/secret", 0o700);
   await files.writeAtomically("/secret/file", Buffer.from("A='stolen'\n"), 0o600);
   await files.link("/secret", `${VOLUME}/away`);
   await files.link("/secret/file", `${VOLUME}/stolen`);
   const env = [{ name: "A", valueFrom: { fileKeyRef: { volumeName: name, path, key: "A" } } }];
-  const file = (await readEnvFiles({ env }, volumes, files))(name, path);
+  const file = (await readEnvFiles({ env }, volumes, new FakeMounts(disk, clock), NEVER))(name, path);
   return file.kind === "read" ? Buffer.from(file.content).toString() : file.kind;
 }
 
@@ -40,10 +46,14 @@ test("[24.10] no link is followed, and nothing outside the volume is read", asyn
     "inner",
     "none",
     "",
-    "large",
   ]) {
     assert.equal(await kindOf(path), "unreadable", path);
   }
+});
+
+test("[24.10] a file of exactly the limit is read, one byte more is unreadable", async () => {
+  assert.equal((await kindOf("whole")).length, ENV_FILE_BYTES_MAX);
+  assert.equal(await kindOf("large"), "unreadable");
 });
 
 test("[24.10] a volume that is not there, or not the pod's, is said so", async () => {

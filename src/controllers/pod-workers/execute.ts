@@ -100,8 +100,9 @@ export async function execute(
 const hasOwnUsers = ({ pod }: ExecutionContext): boolean => pod !== undefined && asksForUsers(pod);
 
 function noteWaiting(name: string, error: unknown, { state }: ExecutionContext): void {
-  const reason = error instanceof StartFailure ? error.reason : "CreateContainerConfigError";
-  state.waiting.set(name, { reason, message: errorText(error) });
+  const { reason, message } =
+    error instanceof StartFailure ? error : new StartFailure("CreateContainerConfigError", errorText(error));
+  state.waiting.set(name, { reason, message });
 }
 
 /** Answers with how far its image is where a container is to wait for that. */

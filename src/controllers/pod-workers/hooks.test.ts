@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { OUTPUT_BYTES_MAX } from "../../domain/limits.ts";
 import type { HttpGet } from "../../domain/probes/http-get.ts";
 import { PLAIN_ANSWER, ProbeError } from "../../ports/prober.ts";
 import { type HookRun, runHook } from "./hooks.ts";
@@ -66,4 +67,31 @@ test("[7.15] where that fails too, what is told is what came of TLS", async () =
     /^HTTP lifecycle hook \(\/bye\) for Container "app" in Pod "p_default\(u\)" failed - error: Get "https:.*HTTPS client$/,
   );
   assert.deepEqual(told, []);
+});
+
+test("[7.15] of what a hook's command prints, the failure holds the first bytes up to the limit", async () => {
+  const most = "x".repeat(OUTPUT_BYTES_MAX);
+  const failureOf = (stdout: string, stderr: string) => {
+    const execSync = async () => ({ exitCode: 1, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr) });
+    const ports = { runtime: { execSync } } as unknown as Parameters<typeof runHook>[1];
+    return runHook({ ...run, handler: { exec: { command: ["bye"] } } }, ports, signal);
+  };
+  const wanted = (stderr: string, output: string) =>
+    `Exec lifecycle hook ([bye]) for Container "app" in Pod "p_default(u)" failed - error: ` +
+    `command 'bye' exited with 1: ${stderr}, message: "${output}"`;
+  assert.equal(await failureOf(most, ""), wanted("", most));
+  assert.equal(await failureOf(`${most}y`, ""), wanted("", most));
+  assert.equal(await failureOf("", `${most}y`), wanted(most, most));
+  assert.equal(await failureOf(most, "y"), wanted("y", most));
+});
+
+test("[7.15] of an HTTP hook's response no more is read than the limit", async () => {
+  const wanted: number[] = [];
+  const http = async (_get: HttpGet, { bodyBytesMax }: { readonly bodyBytesMax: number }) => {
+    wanted.push(bodyBytesMax);
+    return { status: 200, body: Buffer.alloc(OUTPUT_BYTES_MAX + 1).subarray(0, bodyBytesMax) };
+  };
+  const ports = { prober: { http } } as unknown as Parameters<typeof runHook>[1];
+  assert.equal(await runHook(run, ports, signal), undefined);
+  assert.deepEqual(wanted, [OUTPUT_BYTES_MAX]);
 });

@@ -4,6 +4,7 @@ import { errorText } from "../../base/error-text.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
+import { OUTPUT_BYTES_MAX } from "../../domain/limits.ts";
 import { containerNamed } from "../../domain/pod/every-container.ts";
 import {
   execHookFailure,
@@ -16,7 +17,6 @@ import {
   withoutTls,
 } from "../../domain/pod/hooks.ts";
 import { type HttpGet, httpGetOf } from "../../domain/probes/http-get.ts";
-import { BODY_BYTES_MAX } from "../../domain/probes/outcome.ts";
 import { PLAIN_ANSWER, ProbeError } from "../../ports/prober.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
@@ -102,7 +102,7 @@ const getText = ({ url, detail }: ProbeError): string => `Get ${goQuote(url)}: $
 /** Answers with the failure. */
 async function get(what: HttpGet, { prober }: HookPorts, signal: AbortSignal): Promise<ProbeError | undefined> {
   try {
-    await prober.http(what, { limitMs: LIMIT_MS, bodyBytesMax: BODY_BYTES_MAX }, signal);
+    await prober.http(what, { limitMs: LIMIT_MS, bodyBytesMax: OUTPUT_BYTES_MAX }, signal);
     return undefined;
   } catch (error) {
     signal.throwIfAborted();
@@ -132,12 +132,13 @@ async function runCommand(
   { runtime }: HookPorts,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes);
+  const text = (bytes: Uint8Array) => new TextDecoder().decode(bytes.subarray(0, OUTPUT_BYTES_MAX));
   try {
     const { exitCode, stdout, stderr } = await runtime.execSync(run.id, command, 0, signal);
     if (exitCode === 0) return undefined;
     const error = exitedWith(command, exitCode, text(stderr));
-    return execHookFailure(run, command, error, `${text(stdout)}${text(stderr)}`);
+    const output = Buffer.concat([stdout.subarray(0, OUTPUT_BYTES_MAX), stderr.subarray(0, OUTPUT_BYTES_MAX)]);
+    return execHookFailure(run, command, error, text(output));
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof RuntimeError)) throw error;

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles } from "../../../sim/fake-files.ts";
+import { withFileOfSize } from "../../../test/support/file-of-size.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import { HostFileError } from "../../ports/host-files.ts";
+import { RESOLVER_FILE_BYTES_MAX } from "../limits.ts";
 import { checkResolverFile, readHostResolver } from "./host-resolver.ts";
 
 const PATH = "/etc/resolv.conf";
@@ -18,8 +20,8 @@ async function world(text?: string) {
     emit: (subject: { readonly kind: string; readonly name: string }, type: string, reason: string, message: string) =>
       void told.push(`${subject.kind} ${subject.name} ${type} ${reason}: ${message}`),
   };
-  const check = (path: string) =>
-    checkResolverFile({ path, clusterDomain: "cluster.local", nodeName: "n1" }, { files, events });
+  const check = (path: string, over = files) =>
+    checkResolverFile({ path, clusterDomain: "cluster.local", nodeName: "n1" }, { files: over, events });
   return { files, told, check };
 }
 
@@ -49,6 +51,18 @@ test("[24.3] at the start the node is told of a file that is too much, broken or
   const missing = "open /etc/resolv.conf: no such file or directory";
   assert.deepEqual(none.told, [`Node n1 Warning CheckLimitsForResolvConf: ${missing}`]);
   await assert.rejects(readHostResolver(PATH, none.files), { message: missing });
+});
+
+test("[24.3] a resolver file of more than the limit is an error and a Warning event of the node, one of exactly the limit is read", async () => {
+  const { files, told, check } = await world("nameserver 192.0.2.1\n");
+  const whole = withFileOfSize(files, PATH, RESOLVER_FILE_BYTES_MAX);
+  assert.deepEqual((await readHostResolver(PATH, whole))?.servers, ["192.0.2.1"]);
+  await check(PATH, whole);
+  assert.deepEqual(told, []);
+  const tooLarge = withFileOfSize(files, PATH, RESOLVER_FILE_BYTES_MAX + 1);
+  await assert.rejects(readHostResolver(PATH, tooLarge), { code: "tooLarge" });
+  await check(PATH, tooLarge);
+  assert.deepEqual(told, ["Node n1 Warning CheckLimitsForResolvConf: read /etc/resolv.conf: tooLarge"]);
 });
 
 test("a file is read through links, absolute or from beside, and a circle of them is an error", async () => {

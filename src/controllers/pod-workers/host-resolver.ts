@@ -7,8 +7,7 @@ import { type ResolverConfig, resolverFileTrouble } from "../../domain/pod/resol
 import type { EventSink } from "../../ports/event-sink.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
-
-const BYTES_MAX = 10 * 1024 * 1024;
+import { RESOLVER_FILE_BYTES_MAX } from "../limits.ts";
 
 /** Undefined for no path: pods get nothing of the node's. */
 export async function readHostResolver(path: string, files: HostFiles): Promise<ResolverConfig | undefined> {
@@ -40,7 +39,7 @@ export async function checkResolverFile(
 
 async function readParsed(path: string, files: HostFiles) {
   try {
-    return parseResolverFile(new TextDecoder().decode(await readLinked(files, path, BYTES_MAX)));
+    return parseResolverFile(new TextDecoder().decode(await readLinked(files, path, RESOLVER_FILE_BYTES_MAX)));
   } catch (error) {
     throw isMissing(error) ? new Error(`open ${path}: no such file or directory`, { cause: error }) : error;
   }

@@ -26,11 +26,11 @@ export async function makeEnvironment(
   place: StartPlace,
   state: Pick<PodState, "awaits">,
   { services, referencedObjects, mountState }: Cells,
-  { clock, files }: Pick<PodWorkerPorts, "clock" | "files">,
+  { clock, mounts }: Pick<PodWorkerPorts, "clock" | "mounts">,
   signal: AbortSignal,
 ): Promise<readonly EnvironmentVariable[]> {
   const volumes = mountState.get(podNameOfObject(pod).uid) ?? new Map();
-  const envFile = await readEnvFiles(container, volumes, files);
+  const envFile = await readEnvFiles(container, volumes, mounts, signal);
   const make = () =>
     containerEnvironment({
       pod,

@@ -1,3 +1,6 @@
+import { boundedText } from "../../base/cut-text.ts";
+import { WAITING_MESSAGE_BYTES_MAX } from "../../domain/limits.ts";
+
 /** The runtime is looked at again, and asked again, soon. */
 export const NAME_TAKEN_RETRY_MS = 1_000;
 
@@ -12,7 +15,7 @@ export class StartFailure extends Error {
   readonly reason: string;
   readonly retryMs: number | undefined;
   constructor(reason: string, message: string, retryMs?: number) {
-    super(message);
+    super(boundedText(message, WAITING_MESSAGE_BYTES_MAX));
     this.reason = reason;
     this.retryMs = retryMs;
   }

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles } from "../../../sim/fake-files.ts";
 import { VirtualClock } from "../../../sim/virtual-clock.ts";
+import { withFileOfSize } from "../../../test/support/file-of-size.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import { HostFileError } from "../../ports/host-files.ts";
+import { USER_RANGES_FILE_BYTES_MAX } from "../limits.ts";
 import { UserRanges } from "./user-ranges.ts";
 
 const LENGTH = 65_536;
@@ -70,6 +72,20 @@ test("[25.7] a file that cannot be read back stops nothing: what runs is known f
     log.lines.some((line) => line.includes("cannot be read back")),
     log.lines.join("\n"),
   );
+});
+
+test("[25.7] a file of more than the limit is not read, and its pod gets another range; one of exactly the limit is read", async () => {
+  for (const [sizeBytes, range, lines] of [
+    [USER_RANGES_FILE_BYTES_MAX, at(0), 0],
+    [USER_RANGES_FILE_BYTES_MAX + 1, at(1), 1],
+  ] as const) {
+    const { files, file, folder, begin, log, inRuntime } = world();
+    await folder("a");
+    await begin().take("a");
+    inRuntime.push(at(0));
+    assert.equal(await firstOf(begin(withFileOfSize(files, file("a"), sizeBytes)), "a"), range);
+    assert.equal(log.lines.filter((line) => line.includes("cannot be read back")).length, lines);
+  }
 });
 
 test("[25.7] where all are taken a pod is told so, until one is over or the folder of one that nobody knew is gone", async () => {

@@ -13,8 +13,9 @@ import {
   parseMappings,
   type UserNamespace,
 } from "../../domain/pod/user-namespace.ts";
-import { type HostFiles, isMissing, listIfThere } from "../../ports/host-files.ts";
+import { type HostFiles, isMissing, isTooLarge, listIfThere } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
+import { USER_RANGES_FILE_BYTES_MAX } from "../limits.ts";
 
 export interface UserRangesParts {
   readonly files: HostFiles;
@@ -26,7 +27,6 @@ export interface UserRangesParts {
 }
 
 const FILE = "userns";
-const FILE_BYTES_MAX = 64 * 1024;
 const FILE_MODE = 0o600;
 
 export class UserRanges {
@@ -114,9 +114,10 @@ export class UserRanges {
 
   async #read(uid: string): Promise<string | undefined> {
     try {
-      return utf8Text(await this.#parts.files.read(this.#file(uid), FILE_BYTES_MAX)) ?? "";
+      return utf8Text(await this.#parts.files.read(this.#file(uid), USER_RANGES_FILE_BYTES_MAX)) ?? "";
     } catch (error) {
       if (isMissing(error)) return undefined;
+      if (isTooLarge(error)) return "";
       throw error;
     }
   }

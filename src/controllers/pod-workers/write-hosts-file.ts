@@ -4,9 +4,9 @@ import { HOSTS_PATH, hostsFileOf, needsHostsFile, nodeHostsFile, podHostsFile } 
 import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
+import { NODE_HOSTS_FILE_BYTES_MAX } from "../limits.ts";
 import type { PodWorkerSettings } from "./worker-options.ts";
 
-const NODE_HOSTS_BYTES_MAX = 16 * 1024 * 1024;
 const MODE = 0o644;
 
 /** Brings the pod's hosts file up to date, in place: containers that run have it mounted. Undefined: this container gets none. */
@@ -30,7 +30,7 @@ async function contentFor(
   settings: PodWorkerSettings,
 ): Promise<Uint8Array> {
   if (pod.spec?.hostNetwork === true) {
-    return nodeHostsFile(pod, await readLinked(files, HOSTS_PATH, NODE_HOSTS_BYTES_MAX));
+    return nodeHostsFile(pod, await readLinked(files, HOSTS_PATH, NODE_HOSTS_FILE_BYTES_MAX));
   }
   const name = podHostname(pod, settings.hostname);
   if (name.kind === "refused") throw new Error(name.message);

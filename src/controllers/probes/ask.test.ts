@@ -6,6 +6,7 @@ import { container } from "../../../test/support/pods.ts";
 import type { Probe } from "../../api/gen/core-v1.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import { LagMeter } from "../../concurrency/lag-meter.ts";
+import { OUTPUT_BYTES_MAX } from "../../domain/limits.ts";
 import { probesOf } from "../../domain/probes/probe-spec.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { ProbeError, type Prober } from "../../ports/prober.ts";
@@ -85,7 +86,10 @@ test("[12.6] both outputs are told, cut off at 10 KB, and how a command ended de
   const run = (answer: ExecResult) => world(clock, {}, async () => answer)(EXEC);
   assert.deepEqual(await run(result(0, "fine")), { kind: "success" });
   assert.deepEqual(await run(result(1, "out ", "err")), { kind: "failure", message: "out err" });
-  assert.deepEqual(await run(result(1, "x".repeat(20_000))), { kind: "failure", message: "x".repeat(10_240) });
+  const most = "x".repeat(OUTPUT_BYTES_MAX);
+  assert.deepEqual(await run(result(1, most)), { kind: "failure", message: most });
+  assert.deepEqual(await run(result(1, `${most}y`)), { kind: "failure", message: most });
+  assert.deepEqual(await run(result(1, most, "y")), { kind: "failure", message: most });
 });
 
 test("[12.6] a command that the runtime killed for its time has failed; a runtime that says nothing for minutes has not run it", async () => {

@@ -3,12 +3,12 @@ import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { LagMeter, LagWatch } from "../../concurrency/lag-meter.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { OUTPUT_BYTES_MAX } from "../../domain/limits.ts";
 import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { hostAndPort, resolvePort } from "../../domain/probes/container-port.ts";
 import { execCommand } from "../../domain/probes/exec-command.ts";
 import { httpGetOf } from "../../domain/probes/http-get.ts";
 import {
-  BODY_BYTES_MAX,
   execOutcome,
   execTimeout,
   grpcFailure,
@@ -127,7 +127,7 @@ function httpQuestion(
     kind: "network",
     limitMs: spec.timeoutSeconds * 1000,
     put: async (limitMs, signal) => {
-      const { status, body } = await prober.http(made.get, { limitMs, bodyBytesMax: BODY_BYTES_MAX }, signal);
+      const { status, body } = await prober.http(made.get, { limitMs, bodyBytesMax: OUTPUT_BYTES_MAX }, signal);
       return httpOutcome({ status, bodyText: () => textOf(body) });
     },
     failed: httpFailure,
@@ -181,7 +181,7 @@ async function runCommand(
   const begunMs = clock.monotonicMs();
   try {
     const { exitCode, stdout, stderr } = await unlessAborted(execs.run({ id, command, timeoutSeconds }, life), signal);
-    return execOutcome(exitCode, textOf(Buffer.concat([stdout, stderr]).subarray(0, BODY_BYTES_MAX)));
+    return execOutcome(exitCode, textOf(Buffer.concat([stdout, stderr]).subarray(0, OUTPUT_BYTES_MAX)));
   } catch (error) {
     signal.throwIfAborted();
     if (!isRuntimeError(error)) return notRun(errorText(error));

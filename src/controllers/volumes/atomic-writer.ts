@@ -14,8 +14,9 @@ import {
   setFolderName,
 } from "../../domain/volumes/write-plan.ts";
 import type { Clock } from "../../ports/clock.ts";
-import { type HostFiles, isMissing } from "../../ports/host-files.ts";
+import { type HostFiles, isMissing, isTooLarge } from "../../ports/host-files.ts";
 import type { Random } from "../../ports/random.ts";
+import { VOLUME_FILE_BYTES_MAX } from "../limits.ts";
 
 export interface WriterPorts {
   readonly files: HostFiles;
@@ -32,8 +33,6 @@ export interface FileVolumePlace {
 }
 
 const FOLDER_MODE = 0o755;
-/** No set is larger: the API server takes objects of about a megabyte, and a volume has a few. */
-const FILE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** `written` is what this process wrote there last, where it did: that need not be read again. */
 export async function writeFiles(
@@ -90,7 +89,7 @@ async function presentSet(files: HostFiles, folder: string, written: FileSet | u
   return { folder: target, files: written ?? (await readSet(files, `${folder}/${target}`)), entries };
 }
 
-/** Undefined when something in it is no plain file or folder, or went away meanwhile. */
+/** Undefined when something in it is no plain file or folder, is too large to be ours, or went away meanwhile. */
 async function readSet(files: HostFiles, root: string): Promise<PresentSet["files"]> {
   const found = new Map<string, { readonly content: Uint8Array; readonly mode: number }>();
   const folders = [""];
@@ -101,11 +100,11 @@ async function readSet(files: HostFiles, root: string): Promise<PresentSet["file
         const facts = await files.facts(`${root}/${path}`);
         if (facts?.kind === "folder") folders.push(path);
         else if (facts?.kind !== "file") return undefined;
-        else found.set(path, { content: await files.read(`${root}/${path}`, FILE_BYTES_MAX), mode: facts.mode });
+        else found.set(path, { content: await files.read(`${root}/${path}`, VOLUME_FILE_BYTES_MAX), mode: facts.mode });
       }
     }
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (isMissing(error) || isTooLarge(error)) return undefined;
     throw error;
   }
   return found;

@@ -492,3 +492,16 @@ test("what is no record of a pod is passed over", () => {
     assert.equal(toEntry(value), undefined);
   }
 });
+
+test("what a container chose to say cannot speak to the terminal", () => {
+  const explanation = {
+    pod: "shop/web\u001b[2J",
+    uid: "u1",
+    sentence: "It printed \u001b]0;title\u0007 and \u202e\u2028 and \u009b1A.",
+    timeline: [{ wallMs: NOON, what: "said \u001b[31mred\r", durationMs: undefined, times: 1, lastWallMs: NOON }],
+    earlier: [{ uid: "u0", fromWallMs: NOON, toWallMs: NOON, sentence: "\u0008\u007f" }],
+  };
+  const text = explanationText(explanation, NOON);
+  assert.doesNotMatch(text.replaceAll("\n", ""), /[\p{Cc}\p{Cf}\u2028\u2029]/u);
+  assert.match(text, /It printed \\u001b\]0;title\\u0007 and \\u202e\\u2028 and \\u009b1A\./);
+});

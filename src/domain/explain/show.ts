@@ -9,7 +9,7 @@ const GAP = "  ";
 export function explanationText(explanation: Explanation, nowWallMs: number): string {
   const { pod, uid, sentence, timeline, earlier } = explanation;
   const lines = [
-    `Pod ${pod}, UID ${uid}, as this node knows it at ${shortTime(nowWallMs, nowWallMs)} UTC:`,
+    `Pod ${printable(pod)}, UID ${uid}, as this node knows it at ${shortTime(nowWallMs, nowWallMs)} UTC:`,
     "",
     ...wrapped(sentence, COLUMNS),
     "",
@@ -35,10 +35,17 @@ function hanging(head: string, text: string): readonly string[] {
   return [first, ...rest];
 }
 
+/** Containers choose some of the words: what would move a terminal's cursor or change its colors is shown as its number. */
+const printable = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]/gu, (character) => {
+    const point = (character.codePointAt(0) ?? 0).toString(16).padStart(4, "0");
+    return `\\u${point}`;
+  });
+
 /** Breaks at spaces where there are some; each line but the first is indented. */
 function wrapped(text: string, columns: number, indent = 0): readonly string[] {
   const lines: string[] = [];
-  let left = text.replaceAll(/\s*\n\s*/g, " ");
+  let left = printable(text.replaceAll(/\s*\n\s*/g, " "));
   while (left.length > columns) {
     const at = left.lastIndexOf(" ", columns);
     const end = at > indent + 1 ? at : columns;

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { EXPLANATION_BYTES_MAX } from "../limits.ts";
 import { Tellings } from "./tellings.ts";
 
 const telling = (why: string, reason = "Failed", on = "spec.containers{app}", uid = "u1") => ({ uid, on, reason, why });
@@ -51,5 +52,9 @@ test("what only echoes is not kept, pods and containers do not share a count, an
   ] as const) {
     assert.equal(tellings.observe(telling("no", "Failed", on, uid))?.times, 1);
   }
-  assert.equal(tellings.observe(telling("x".repeat(5000)))?.why.length, 1000);
+  for (const more of [0, 1]) {
+    const why = `${"x".repeat(EXPLANATION_BYTES_MAX)}${"y".repeat(more)}`;
+    const kept = new Tellings().observe(telling(why))?.why;
+    assert.equal(kept, "x".repeat(EXPLANATION_BYTES_MAX));
+  }
 });

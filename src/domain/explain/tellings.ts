@@ -4,6 +4,7 @@
  */
 import { firstBytes } from "../../base/cut-text.ts";
 import { RecentMap } from "../../base/recent-map.ts";
+import { EXPLANATION_BYTES_MAX } from "../limits.ts";
 
 export interface Telling {
   readonly uid: string;
@@ -15,7 +16,6 @@ export interface Telling {
 /** As many pods as a node may have had lately. */
 const UIDS_MAX = 2_000;
 const CAUSES_PER_UID_MAX = 50;
-const WHY_BYTES_MAX = 1_000;
 /** So often what comes back is kept each time. */
 const RETURNS_KEPT = 4;
 
@@ -31,7 +31,7 @@ export class Tellings {
   observe(telling: Telling): (Telling & { readonly times: number }) | undefined {
     if (isEcho(telling)) return undefined;
     const { uid, on, reason } = telling;
-    const why = firstBytes(telling.why, WHY_BYTES_MAX);
+    const why = firstBytes(telling.why, EXPLANATION_BYTES_MAX);
     const heard = this.#heardOf(uid);
     const cause = `${on} ${reason} ${withoutNumbers(why)}`;
     const count = heard.counts.get(cause) ?? { times: 0, returns: 0 };

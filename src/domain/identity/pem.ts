@@ -7,7 +7,7 @@ export interface PemBlock {
   readonly bytes: Uint8Array;
 }
 
-const BLOCK = /^-----BEGIN (?<label>[A-Z0-9 ]+)-----\s*$(?<body>[^-]*)^-----END \k<label>-----\s*$/gm;
+const BLOCK = /^-----BEGIN (?<label>[A-Z0-9 ]+)-----[ \t\r]*$(?<body>[^-]*)^-----END \k<label>-----[ \t\r]*$/gm;
 
 /** In their order. A block that is no base64 is left out, as it says nothing. */
 export function pemBlocks(text: string): readonly PemBlock[] {

@@ -93,8 +93,13 @@ void suite("a container's security settings", () => {
       const paths = security({}, own);
       assert.deepEqual([paths.maskedPaths, paths.readonlyPaths], [masked, readonlyPaths]);
     }
-    const open = security({}, { procMount: "Unmasked" });
-    assert.deepEqual([open.maskedPaths, open.readonlyPaths], [[], []]);
+    const unmasked = container("app", { securityContext: { procMount: "Unmasked" } });
+    const paths = (hostUsers: boolean | undefined) => {
+      const own = containerSecurity(pod(hostUsers === undefined ? {} : { hostUsers }), unmasked, SETTINGS);
+      return [own.maskedPaths, own.readonlyPaths];
+    };
+    assert.deepEqual(paths(false), [[], []]);
+    for (const hostUsers of [true, undefined]) assert.deepEqual(paths(hostUsers), [masked, readonlyPaths]);
   });
 
   test("[25.5] its own seccomp profile stands over the pod's, the node's files have their whole path, and a default is a choice", () => {
@@ -144,6 +149,13 @@ void suite("a container's security settings", () => {
     );
     assert.equal(why({ appArmorProfile: { type: "Localhost" } }), "missing localhost apparmor profile name");
     assert.equal(why({ seccompProfile: { type: "Localhost", localhostProfile: "a" } }), undefined);
+    assert.equal(why({ seccompProfile: { type: "Localhost", localhostProfile: "a/b..json" } }), undefined);
+    for (const localhostProfile of ["../a", "a/../../b", "/etc/a", ".."]) {
+      assert.equal(
+        why({ seccompProfile: { type: "Localhost", localhostProfile } }),
+        `seccompProfile.localhostProfile "${localhostProfile}" must be a descending relative path`,
+      );
+    }
     assert.equal(why({}), undefined);
   });
 });

@@ -61,7 +61,8 @@ export function containerSecurity(
   const user = own?.runAsUser ?? ofPod?.runAsUser;
   const group = own?.runAsGroup ?? ofPod?.runAsGroup;
   const apparmor = apparmorProfile(pod, container);
-  const isUnmasked = own?.procMount === "Unmasked";
+  // As the API server demands: in the node's own user namespace /proc opens the kernel's settings to root in the container.
+  const isUnmasked = own?.procMount === "Unmasked" && pod.spec?.hostUsers === false;
   return {
     namespaces: lookingInto(settings.targetId, namespaceOptions(pod, settings.users)),
     privileged,

@@ -1,5 +1,6 @@
 /** Which profiles of seccomp and AppArmor a container runs under: its own, else the pod's. */
 import type { AppArmorProfile, Container, Pod, SeccompProfile } from "../../api/gen/core-v1.ts";
+import { goQuote } from "../../base/go-text.ts";
 import { joinPath } from "../../base/join-path.ts";
 import type { SecurityProfile } from "../runtime/security.ts";
 
@@ -73,9 +74,15 @@ export function unusableProfile(pod: Pod, container: Container): string | undefi
   if (seccomp?.type === "Localhost" && (seccomp.localhostProfile ?? "") === "") {
     return "localhostProfile must be set if seccompProfile type is Localhost.";
   }
+  // The API server refuses such a profile; the manifest of a static pod is read by nobody but this node.
+  if (seccomp?.type === "Localhost" && leavesRoot(seccomp.localhostProfile ?? "")) {
+    return `seccompProfile.localhostProfile ${goQuote(seccomp.localhostProfile ?? "")} must be a descending relative path`;
+  }
   const apparmor = apparmorOf(pod, container);
   if (apparmor?.type === "Localhost" && apparmor.localhostProfile === undefined) {
     return "missing localhost apparmor profile name";
   }
   return undefined;
 }
+
+const leavesRoot = (path: string): boolean => path.startsWith("/") || path.split("/").includes("..");

@@ -18,8 +18,6 @@ export type ProbeOutcome =
 /** A question that was not put because of us is put again at once, up to so many times in all. */
 export const TRIES_MAX = 3;
 
-export const BODY_BYTES_MAX = 10 * 1024;
-
 /** Undefined: it does not count. */
 export function resultOf({ kind }: ProbeOutcome): ProbeResultKind | undefined {
   if (kind === "notRun") return undefined;

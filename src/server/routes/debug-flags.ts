@@ -2,13 +2,13 @@
 import type { IncomingMessage } from "node:http";
 import { goQuote } from "../../base/go-text.ts";
 import { send } from "../answers.ts";
+import { FLAG_BODY_BYTES_MAX } from "../limits.ts";
 import { ANY_METHOD, plainRoute } from "../plain-route.ts";
-import type { Route } from "../route.ts";
+import { Refusal, type Route } from "../route.ts";
 
 /** Go says no more of these. */
 const TYPE = "text/plain";
 const VERBOSITY_MAX = 2 ** 32 - 1;
-const BODY_BYTES_MAX = 1024;
 
 export const verbosityRoute = (setVerbosity: (verbosity: number) => void): Route =>
   plainRoute(
@@ -34,9 +34,10 @@ function faultOf(text: string): string | undefined {
 async function bodyOf(request: IncomingMessage): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of request as AsyncIterable<Uint8Array>) {
+  // A request that this loop destroyed would have no socket, which its answer and the listener need.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     bytes += chunk.byteLength;
-    if (bytes > BODY_BYTES_MAX) break;
+    if (bytes > FLAG_BODY_BYTES_MAX) throw new Refusal(413, "the value is too large");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

@@ -7,6 +7,7 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Container } from "../../domain/runtime/container.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import { pingCheck } from "../healthz.ts";
+import { FLAG_BODY_BYTES_MAX } from "../limits.ts";
 import type { Route } from "../route.ts";
 import { configzRoute } from "./configz.ts";
 import { verbosityRoute } from "./debug-flags.ts";
@@ -127,6 +128,20 @@ test("[20.16] a PUT changes the verbosity of the log, and what is no number does
   assert.deepEqual(await put(""), [400, 'strconv.ParseUint: parsing "": invalid syntax\n']);
   assert.deepEqual(await put("4294967296"), [400, 'strconv.ParseUint: parsing "4294967296": value out of range\n']);
   assert.deepEqual(answerOf(await ask("/debug/flags/v")), [406, "unsupported http method\n"]);
+  assert.deepEqual(set, [5]);
+});
+
+test("[20.16] a verbosity of exactly the limit is read, a larger request returns 413 and sets nothing", async (t) => {
+  const set: number[] = [];
+  const ask = await served(
+    t,
+    verbosityRoute((verbosity) => set.push(verbosity)),
+  );
+  const put = async (body: string) => answerOf(await ask("/debug/flags/v", "PUT", {}, body));
+  assert.deepEqual(await put("5".padStart(FLAG_BODY_BYTES_MAX + 1, "0")), [413, "the value is too large"]);
+  assert.deepEqual(await put("5".padStart(100 * FLAG_BODY_BYTES_MAX, "0")), [413, "the value is too large"]);
+  assert.deepEqual(set, []);
+  assert.equal((await put("5".padStart(FLAG_BODY_BYTES_MAX, "0")))[0], 200);
   assert.deepEqual(set, [5]);
 });
 

@@ -6,6 +6,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { type PodOfTest, type StreamWorld, streamWorld } from "../../../test/support/stream-world.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
+import { CONTAINER_CHECKPOINTS_BYTES_MAX, CONTAINER_CHECKPOINTS_MAX } from "../limits.ts";
 import type { CheckpointParts } from "./checkpoint.ts";
 
 const FOLDER = "/var/lib/kubelet/checkpoints";
@@ -89,24 +90,30 @@ void test("checkpoints do not fill the disk: one at a time, at most a hundred, a
   if (second.status === 200) second = await first;
   assert.deepEqual([second.status, second.body], [429, "another checkpoint is being made"]);
   const many = await checkpointWorld(t);
-  for (let count = 0; count < 100; count += 1) {
+  for (let count = 1; count < CONTAINER_CHECKPOINTS_MAX; count += 1) {
     await many.files.writeNew(`${FOLDER}/${count}.tar`, new Uint8Array(1), { mode: 0o600 });
   }
+  assert.equal((await askRoute(many.server, "POST", PATH)).status, 200);
   const refused = await askRoute(many.server, "POST", PATH);
-  assert.deepEqual([refused.status, refused.body], [500, failedWith(`${FOLDER} holds 100 files, no more are made`)]);
-  assert.deepEqual(many.asked, []);
+  const full = `${FOLDER} holds ${CONTAINER_CHECKPOINTS_MAX} files, no more are made`;
+  assert.deepEqual([refused.status, refused.body], [500, failedWith(full)]);
+  assert.equal(many.asked.length, 1);
 });
 
 void test("a folder that holds too many bytes gets no more", async (t) => {
   const world = await checkpointWorld(t);
   await world.files.writeNew(`${FOLDER}/a.tar`, new Uint8Array(1), { mode: 0o600 });
   const real = world.files.facts.bind(world.files);
+  let sizeBytes = CONTAINER_CHECKPOINTS_BYTES_MAX - 1;
   world.files.facts = async (path) => {
     const found = await real(path);
-    return found === undefined ? undefined : { ...found, sizeBytes: 10 * 2 ** 30 };
+    return found === undefined || !path.endsWith("/a.tar") ? undefined : { ...found, sizeBytes };
   };
+  assert.equal((await askRoute(world.server, "POST", PATH)).status, 200);
+  sizeBytes += 1;
   const { status, body } = await askRoute(world.server, "POST", PATH);
-  assert.deepEqual([status, body], [500, failedWith(`${FOLDER} holds ${10 * 2 ** 30} bytes, no more are made`)]);
+  const full = `${FOLDER} holds ${CONTAINER_CHECKPOINTS_BYTES_MAX} bytes, no more are made`;
+  assert.deepEqual([status, body], [500, failedWith(full)]);
 });
 
 void test("without the gate there is no such path", async (t) => {

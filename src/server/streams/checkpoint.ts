@@ -8,12 +8,11 @@ import { fullNameOf } from "../../domain/pod/pod-identity.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HostFiles, listIfThere } from "../../ports/host-files.ts";
 import type { RuntimeContainers } from "../../ports/runtime.ts";
+import { CONTAINER_CHECKPOINTS_BYTES_MAX, CONTAINER_CHECKPOINTS_MAX } from "../limits.ts";
 import { type Asked, Refusal, type Route } from "../route.ts";
 import { containerSpec, findPod, type KnownPods, podParts, runningContainer } from "./find-container.ts";
 import { runtimeWords } from "./runtime-refusal.ts";
 
-const FILES_MAX = 100;
-const BYTES_MAX = 10 * 2 ** 30;
 const SECONDS = /^[+-]?\d{1,19}$/;
 
 export interface CheckpointParts {
@@ -86,8 +85,9 @@ async function make(parts: CheckpointParts, wanted: Wanted, signal: AbortSignal)
 
 async function refuseFull({ files, folder }: CheckpointParts): Promise<void> {
   const names = await listIfThere(files, folder);
-  if (names.length >= FILES_MAX) throw new Error(`${folder} holds ${names.length} files, no more are made`);
+  if (names.length >= CONTAINER_CHECKPOINTS_MAX)
+    throw new Error(`${folder} holds ${names.length} files, no more are made`);
   let bytes = 0;
   for (const name of names) bytes += (await files.facts(`${folder}/${name}`))?.sizeBytes ?? 0;
-  if (bytes >= BYTES_MAX) throw new Error(`${folder} holds ${bytes} bytes, no more are made`);
+  if (bytes >= CONTAINER_CHECKPOINTS_BYTES_MAX) throw new Error(`${folder} holds ${bytes} bytes, no more are made`);
 }

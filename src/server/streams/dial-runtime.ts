@@ -6,10 +6,10 @@ import { type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeader
 import type { Duplex } from "node:stream";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { RUNTIME_REFUSAL_BYTES_MAX } from "../limits.ts";
 import { offeredProtocols } from "./websocket/handshake.ts";
 
 const DIAL_MS_MAX = 30_000;
-const REFUSAL_BYTES_MAX = 65_536;
 const LOOPBACK = /^(?:127(?:\.\d{1,3}){3}|\[::1\]|localhost)$/;
 const PASSED_ON = [
   "connection",
@@ -83,8 +83,8 @@ async function body(response: IncomingMessage): Promise<Buffer> {
   for await (const part of response) {
     parts.push(part as Buffer);
     bytes += (part as Buffer).length;
-    if (bytes > REFUSAL_BYTES_MAX) break;
+    if (bytes > RUNTIME_REFUSAL_BYTES_MAX) break;
   }
   response.destroy();
-  return Buffer.concat(parts).subarray(0, REFUSAL_BYTES_MAX);
+  return Buffer.concat(parts).subarray(0, RUNTIME_REFUSAL_BYTES_MAX);
 }

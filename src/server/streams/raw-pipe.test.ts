@@ -7,6 +7,7 @@ import { pause, waitUntil } from "../../../test/cluster/wait.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { EXEC, IDLE_MS, SPDY, streamWorld, TUNNEL, upgrade } from "../../../test/support/stream-world.ts";
 import { RuntimeError } from "../../ports/runtime-error.ts";
+import { RUNTIME_REFUSAL_BYTES_MAX, STREAMS_PER_POD_MAX } from "../limits.ts";
 
 void test("[20.8] SPDY is piped byte for byte both ways after the runtime has agreed, with what came early", async (t) => {
   const world = await streamWorld(t);
@@ -90,6 +91,17 @@ void test("any answer of the runtime but 101 is handed on as an error, and the c
   }
 });
 
+void test("the runtime's error is passed on up to the limit, and cut there", async (t) => {
+  for (const more of [0, 1]) {
+    const body = "x".repeat(RUNTIME_REFUSAL_BYTES_MAX) + "y".repeat(more);
+    const world = await streamWorld(t, { refuse: { status: 503, body } });
+    const { socket, answer, rest } = await upgrade(world.server, EXEC, SPDY);
+    await waitUntil("the end", 10_000, async () => socket.destroyed || socket.readableEnded);
+    assert.match(answer, /^HTTP\/1.1 503 /);
+    assert.equal(rest().toString(), "x".repeat(RUNTIME_REFUSAL_BYTES_MAX));
+  }
+});
+
 void test("a redirect of the runtime's is an error and is not followed (CVE-2020-8559)", async (t) => {
   let asked = 0;
   const elsewhere = createServer(() => {
@@ -150,9 +162,9 @@ void test("an asker that does not read holds the runtime back, and loses nothing
   assert.deepEqual(world.closed(), { runtime: 1 });
 });
 
-void test("a pod has at most 16 streams, and a closed one makes room", async (t) => {
+void test(`a pod has at most ${STREAMS_PER_POD_MAX} streams, and a closed one makes room`, async (t) => {
   const world = await streamWorld(t);
-  const open = await Promise.all(Array.from({ length: 16 }, () => upgrade(world.server, EXEC, SPDY)));
+  const open = await Promise.all(Array.from({ length: STREAMS_PER_POD_MAX }, () => upgrade(world.server, EXEC, SPDY)));
   const refused = await upgrade(world.server, EXEC, SPDY);
   assert.match(refused.answer, /^HTTP\/1.1 429 /);
   open[0]?.socket.destroy();

@@ -5,6 +5,7 @@ import { pause, waitUntil } from "../../../test/cluster/wait.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { ChannelClient, EXEC, IDLE_MS, streamWorld, upgrade } from "../../../test/support/stream-world.ts";
 import { webSocket } from "../../../test/support/websocket-client.ts";
+import { STREAM_STATUS_BYTES_MAX } from "../limits.ts";
 
 const SUCCESS = JSON.stringify({ metadata: {}, status: "Success" });
 const exitStatus = (code: number) =>
@@ -129,6 +130,27 @@ void test("a runtime that answers with something else than SPDY ends the stream 
   peer.socket.write(Buffer.from([0x80, 9, 9, 9, 0, 0, 0, 0]));
   await client.closed();
   assert.equal(client.status()["status"], "Failure");
+});
+
+void test("a status of exactly the limit is read, a longer one ends the stream with a failure", async (t) => {
+  for (const [sizeBytes, status] of [
+    [STREAM_STATUS_BYTES_MAX, "Success"],
+    [STREAM_STATUS_BYTES_MAX + 1, "Failure"],
+  ] as const) {
+    const world = await streamWorld(t);
+    const client = await new ChannelClient(world.server, EXEC).opened();
+    const peer = await world.runtime.next();
+    const [stdout, stderr, error] = await Promise.all(["stdout", "stderr", "error"].map((name) => peer.stream(name)));
+    assert.ok(stdout && stderr && error);
+    const text = (message: string) => JSON.stringify({ status: "Success", message });
+    peer.send(error, text("x".repeat(sizeBytes - text("").length)));
+    // The runtime does not end a stream whose status is too long.
+    if (status === "Success") for (const stream of [stdout, stderr, error]) peer.reset(stream);
+    await client.closed();
+    assert.equal(client.status()["status"], status);
+    await Promise.all(world.server.upgrades);
+    assert.deepEqual(world.closed(), status === "Success" ? { runtime: 1 } : { failed: 1 });
+  }
 });
 
 void test("a client that leaves ends the input, the runtime's connection and the count of open streams", async (t) => {

@@ -8,6 +8,7 @@
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../ports/clock.ts";
 import type { StreamOptions } from "../../ports/runtime.ts";
+import { STREAM_STATUS_BYTES_MAX } from "../limits.ts";
 import type { Upgraded } from "./dial-runtime.ts";
 import { type Ended, failed, readEnd, statusText } from "./exit-status.ts";
 import { LINGER_MS, whenClosed } from "./join-streams.ts";
@@ -22,7 +23,6 @@ type ChannelName = keyof typeof CHANNEL;
 const CLOSE_CHANNEL = 255;
 const CHANNELS = 5;
 const REPLY_MS_MAX = 30_000;
-const STATUS_BYTES_MAX = 1_048_576;
 /** A client that is gone is found when it is written to, also while nothing is read from it. */
 const PING_MS = 30_000;
 
@@ -175,7 +175,7 @@ class Translation {
 
   #keepStatus(bytes: Buffer): void {
     this.#statusBytes += bytes.length;
-    if (this.#statusBytes > STATUS_BYTES_MAX) return this.#runtimeGone(new Error("the status is too long"));
+    if (this.#statusBytes > STREAM_STATUS_BYTES_MAX) return this.#runtimeGone(new Error("the status is too long"));
     this.#status.push(Buffer.from(bytes));
   }
 

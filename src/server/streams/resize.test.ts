@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { TERMINAL_SIZE_BYTES_MAX, TERMINAL_SIZE_HELD_BYTES_MAX } from "../limits.ts";
 import { ResizeReader } from "./resize.ts";
 
 const read = (...texts: readonly string[]) => {
@@ -27,7 +28,7 @@ void test("what is no size ends the resizing, and what came before it holds", ()
     "[]}",
     "null}",
     "}",
-    "x".repeat(1_025),
+    "x".repeat(TERMINAL_SIZE_HELD_BYTES_MAX + 1),
   ]) {
     assert.deepEqual(read(good + bad, good), ["80x24"], bad);
   }
@@ -37,6 +38,15 @@ void test("of many sizes in one message only the last counts, and a message too 
   const [first, last] = ['{"Width":80,"Height":24}', '{"Width":132,"Height":50}'];
   assert.deepEqual(read(first.repeat(100) + last, first), ["132x50", "80x24"]);
   assert.deepEqual(read("{}".repeat(500_000) + last, first), ["0x0"]);
+  const whole = "{}".repeat(TERMINAL_SIZE_BYTES_MAX / 2);
+  assert.deepEqual(read(whole, first), ["0x0", "80x24"]);
+  assert.deepEqual(read(`${whole} `, first), ["0x0"]);
+});
+
+void test("a size that comes in parts is held up to the limit, one byte more ends the resizing", () => {
+  const [begin, end] = ['{"Width":80,', '"Height":24}'];
+  assert.deepEqual(read(begin.padEnd(TERMINAL_SIZE_HELD_BYTES_MAX), end), ["80x24"]);
+  assert.deepEqual(read(begin.padEnd(TERMINAL_SIZE_HELD_BYTES_MAX + 1), end), []);
 });
 
 void test("text of any kind is sizes or the end of them, and is not kept", () => {

@@ -2,8 +2,7 @@
  * Sizes of a terminal out of the resize channel, whose JSON values may be cut and joined in any way. The first that is no size ends it, as in the
  * Go kubelet: the terminal keeps its last. A message longer than dozens of sizes need ends it as well.
  */
-const HELD_BYTES_MAX = 1_024;
-const MESSAGE_BYTES_MAX = 4_096;
+import { TERMINAL_SIZE_BYTES_MAX, TERMINAL_SIZE_HELD_BYTES_MAX } from "../limits.ts";
 
 export interface TerminalSize {
   readonly Width: number;
@@ -17,7 +16,7 @@ export class ResizeReader {
   /** The last size that is whole: those before it would be gone before anybody saw them. */
   read(bytes: Uint8Array): TerminalSize | undefined {
     if (this.#broken) return undefined;
-    const text = this.#held + Buffer.from(bytes.subarray(0, MESSAGE_BYTES_MAX)).toString("latin1");
+    const text = this.#held + Buffer.from(bytes.subarray(0, TERMINAL_SIZE_BYTES_MAX)).toString("latin1");
     let last: TerminalSize | undefined;
     let start = 0;
     for (let end = text.indexOf("}"); end >= 0; end = text.indexOf("}", start)) {
@@ -27,7 +26,9 @@ export class ResizeReader {
       start = end + 1;
     }
     this.#held = text.slice(start);
-    return bytes.length > MESSAGE_BYTES_MAX || this.#held.length > HELD_BYTES_MAX ? this.#break(last) : last;
+    return bytes.length > TERMINAL_SIZE_BYTES_MAX || this.#held.length > TERMINAL_SIZE_HELD_BYTES_MAX
+      ? this.#break(last)
+      : last;
   }
 
   #break(last: TerminalSize | undefined): TerminalSize | undefined {

@@ -4,6 +4,7 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { Registry } from "../../base/metrics/registry.ts";
 import { streamMetrics } from "../../domain/metrics/stream-metrics.ts";
+import { STREAMS_PER_POD_MAX } from "../limits.ts";
 import { Refusal } from "../route.ts";
 import { type StreamEnd, StreamSessions, type StreamVerb } from "./sessions.ts";
 
@@ -44,9 +45,11 @@ void test("streams are counted while they are open, and by verb, way and the fir
   assert.match(log.lines[0] ?? "", /^2 A stream has ended .*"reason":"runtime".*"bytes":7/);
 });
 
-void test("a pod may have 16 streams of all kinds together, whatever other pods have", () => {
+void test(`a pod may have ${STREAMS_PER_POD_MAX} streams of all kinds together, whatever other pods have`, () => {
   const { open } = worldOf(0);
-  const all = Array.from({ length: 16 }, (_, index) => open(index % 2 === 0 ? "exec" : "attach", "full"));
+  const all = Array.from({ length: STREAMS_PER_POD_MAX }, (_, index) =>
+    open(index % 2 === 0 ? "exec" : "attach", "full"),
+  );
   const refused = (error: unknown) => error instanceof Refusal && error.status === 429;
   assert.throws(() => open("portForward", "full"), refused);
   open("exec", "other");

@@ -5,6 +5,7 @@
 import type { StreamMetrics } from "../../domain/metrics/stream-metrics.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
+import { STREAMS_PER_POD_MAX } from "../limits.ts";
 import { Refusal } from "../route.ts";
 
 export type StreamVerb = "exec" | "attach" | "portForward";
@@ -14,9 +15,6 @@ export type StreamEnd = "runtime" | "client" | "idle" | "shutdown" | "failed";
 
 /** As it came, or in other words. */
 export type Carried = "piped" | "translated" | "tunnelled";
-
-/** The limit on those of all pods together is the listener's: it counts streams of other kinds too. */
-const PER_POD_MAX = 16;
 
 /** What ends a stream from outside. */
 export interface StreamLife {
@@ -53,7 +51,7 @@ export class StreamSessions {
   /** Refused with 429 where the pod has too many. */
   open(verb: StreamVerb, podUid: string, life: StreamLife): StreamSession {
     const ofPod = this.#perPod.get(podUid) ?? 0;
-    if (ofPod >= PER_POD_MAX) throw new Refusal(429, `the pod has ${ofPod} streams open, no more are allowed`);
+    if (ofPod >= STREAMS_PER_POD_MAX) throw new Refusal(429, `the pod has ${ofPod} streams open, no more are allowed`);
     this.#perPod.set(podUid, ofPod + 1);
     this.#metrics.open.add(1, verb);
     return this.#session(verb, podUid, life);

@@ -5,6 +5,7 @@ import type { Runtime } from "../../ports/runtime.ts";
 import type { Tracer } from "../../ports/tracer.ts";
 import { openGrpcChannel } from "../grpc/grpc-channel.ts";
 import { tracedChannel } from "../grpc/traced-channel.ts";
+import { CRI_MESSAGE_BYTES_MAX } from "../limits.ts";
 import type { Caller } from "./caller.ts";
 import { containerEvents } from "./container-events.ts";
 import { runtimeContainers } from "./containers.ts";
@@ -13,9 +14,6 @@ import { runtimeSelf } from "./runtime-self.ts";
 import { runtimeSandboxes } from "./sandboxes.ts";
 import { runtimeStats } from "./stats.ts";
 import { runtimeStreams } from "./streams.ts";
-
-/** What the Go kubelet allows, each way. */
-const MESSAGE_BYTES_MAX = 16 * 2 ** 20;
 
 export interface CriOptions {
   /** "unix:///run/containerd/containerd.sock" */
@@ -42,7 +40,7 @@ export interface CriClient {
 }
 
 function open(endpoint: string, tracer: Tracer | undefined) {
-  const channel = openGrpcChannel({ endpoint, messageBytesMax: MESSAGE_BYTES_MAX });
+  const channel = openGrpcChannel({ endpoint, messageBytesMax: CRI_MESSAGE_BYTES_MAX });
   return tracer === undefined ? channel : tracedChannel(channel, tracer, endpoint.replace(/^unix:(\/\/)?/, ""));
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
+import { DBUS_MESSAGE_BYTES_MAX } from "../limits.ts";
 import { marshal } from "./marshal.ts";
 import { decodeMessage, encodeMessage, messageLength } from "./message.ts";
 import type { DbusValue } from "./signature.ts";
@@ -127,9 +128,15 @@ void test("what was written is read again, whatever the texts, bytes and numbers
 void test("bytes that cannot be a message are refused and never read beyond", () => {
   const whole = Buffer.from(START_TRANSIENT_UNIT, "hex");
   assert.throws(() => messageLength(Buffer.from("00".repeat(16), "hex")), { name: "MalformedError" });
-  const huge = Buffer.from(whole.subarray(0, 16));
-  huge.writeUInt32LE(2 ** 31, 4);
-  assert.throws(() => messageLength(huge), { message: /^a D-Bus message of \d+ bytes$/ });
+  const head = Buffer.from(whole.subarray(0, 16));
+  const beforeBody = whole.length - whole.readUInt32LE(4);
+  head.writeUInt32LE(DBUS_MESSAGE_BYTES_MAX - beforeBody, 4);
+  assert.equal(messageLength(head), DBUS_MESSAGE_BYTES_MAX);
+  head.writeUInt32LE(DBUS_MESSAGE_BYTES_MAX - beforeBody + 1, 4);
+  assert.throws(() => messageLength(head), {
+    name: "MalformedError",
+    message: `a D-Bus message of ${DBUS_MESSAGE_BYTES_MAX + 1} bytes`,
+  });
   assert.equal(messageLength(whole.subarray(0, 15)), undefined);
   fc.assert(
     fc.property(fc.nat(whole.length - 1), fc.integer({ min: 0, max: 255 }), (at, byte) => {

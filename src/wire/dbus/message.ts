@@ -1,4 +1,6 @@
 /** Messages of D-Bus: a header that says what it is, whom it is for and of what type its body is, and the body. */
+
+import { DBUS_MESSAGE_BYTES_MAX } from "../limits.ts";
 import { marshal } from "./marshal.ts";
 import type { DbusValue, DbusVariant } from "./signature.ts";
 import { MalformedError, unmarshal } from "./unmarshal.ts";
@@ -22,7 +24,6 @@ export interface DbusMessage {
 const HEADER = "yyyyuua(yv)";
 /** What comes before the length of the header's fields, with it. */
 const FIXED_BYTES = 16;
-const BYTES_MAX = 16 * 2 ** 20;
 const LITTLE = 0x6c;
 const BIG = 0x42;
 const PROTOCOL = 1;
@@ -57,7 +58,7 @@ export function messageLength(bytes: Buffer): number | undefined {
     ? [bytes.readUInt32LE(4), bytes.readUInt32LE(12)]
     : [bytes.readUInt32BE(4), bytes.readUInt32BE(12)];
   const length = toEight(FIXED_BYTES + fieldBytes) + bodyBytes;
-  if (length > BYTES_MAX) throw new MalformedError(`a D-Bus message of ${length} bytes`);
+  if (length > DBUS_MESSAGE_BYTES_MAX) throw new MalformedError(`a D-Bus message of ${length} bytes`);
   return length;
 }
 

@@ -6,6 +6,8 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from "node:http2";
+import { boundedText } from "../../base/cut-text.ts";
+import { GRPC_ERROR_BYTES_MAX } from "../limits.ts";
 import { RPC_CODE, RpcError } from "./rpc-channel.ts";
 
 export class CallEnd {
@@ -47,7 +49,8 @@ export class CallEnd {
     if (status !== undefined) {
       const code = Number(status);
       if (code === 0) return undefined;
-      return new RpcError(Number.isInteger(code) ? code : RPC_CODE.unknown, plain(String(told["grpc-message"] ?? "")));
+      const message = boundedText(plain(String(told["grpc-message"] ?? "")), GRPC_ERROR_BYTES_MAX);
+      return new RpcError(Number.isInteger(code) ? code : RPC_CODE.unknown, message);
     }
     if (this.#isOurs()) return new RpcError(RPC_CODE.cancelled, "the client was closed");
     const http = this.#headers[":status"];

@@ -20,6 +20,7 @@ import { connectAddress } from "./connect-address.ts";
 import { FRAME_HEAD_BYTES, FrameReader, frame } from "./frames.ts";
 import { authorityOf, type GrpcAddress, parseGrpcAddress } from "./grpc-address.ts";
 import { type CallNotes, RPC_CODE, type RpcChannel, RpcError } from "./rpc-channel.ts";
+import { UnaryAnswer } from "./unary-answer.ts";
 
 export interface GrpcChannelOptions {
   /** "unix:///path", "host:port" */
@@ -71,18 +72,15 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
     unary: (method, request, signal, notes) =>
       new Promise((resolve, reject) => {
         const { stream, end } = begin(method, request, signal, notes);
-        const reader = new FrameReader(messageBytesMax);
+        const answer = new UnaryAnswer(messageBytesMax);
         const onAbort = () => {
           stream.close(constants.NGHTTP2_CANCEL);
           reject(signal.reason);
         };
         signal.addEventListener("abort", onAbort, { once: true });
-        const messages: Buffer[] = [];
         stream.on("data", (chunk: Buffer) => {
           try {
-            const whole = reader.read(chunk);
-            messages.push(...whole);
-            for (const message of whole) notes?.onReceived(message.length);
+            answer.read(chunk);
           } catch (error) {
             reject(error);
             stream.close(constants.NGHTTP2_CANCEL);
@@ -91,7 +89,8 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
         stream.on("close", () => {
           signal.removeEventListener("abort", onAbort);
           const failure = end.failure();
-          const [message] = messages;
+          const { message } = answer;
+          if (message !== undefined) notes?.onReceived(message.length);
           if (failure !== undefined) reject(failure);
           else if (message === undefined) reject(new RpcError(RPC_CODE.internal, "the call ended without an answer"));
           else settle(() => decode(method, message), resolve, reject);

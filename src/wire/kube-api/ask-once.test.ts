@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { AS_AUTHORITY, FOR_CLIENTS, FOR_SERVERS, TestCertificates } from "../../../test/support/test-certificates.ts";
 import { hostClock } from "../host/clock.ts";
+import { API_ANSWER_BYTES_MAX } from "../limits.ts";
 import { askOnce } from "./ask-once.ts";
 
 const never = new AbortController().signal;
@@ -59,6 +60,28 @@ test("one question is answered with its status, its JSON and the server's clock,
       askOnce({ url: "https://127.0.0.1:1", ca, credentials: certificate }, "/", hostClock, never),
       /ECONNREFUSED/,
     );
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test("an answer of exactly the limit is read, a longer one is an error", async () => {
+  await using certificates = await TestCertificates.in();
+  const extensions = [AS_AUTHORITY, "subjectAltName=IP:127.0.0.1"];
+  const serving = await certificates.selfSigned({ subject: "/CN=server", extensions });
+  let sizeBytes = API_ANSWER_BYTES_MAX;
+  const server = createServer({ cert: serving.certificatePem, key: serving.keyPem }, (_request, response) => {
+    response.end(Buffer.alloc(sizeBytes, " ").fill("{}", 0, 2));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  try {
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const connection = { url, ca: serving.certificatePem, credentials: { kind: "anonymous" } } as const;
+    assert.deepEqual((await askOnce(connection, "/a", hostClock, never)).body, {});
+    sizeBytes += 1;
+    const message = `/a: the answer is longer than ${API_ANSWER_BYTES_MAX} bytes`;
+    await assert.rejects(askOnce(connection, "/a", hostClock, never), { message });
   } finally {
     server.closeAllConnections();
     server.close();

@@ -4,6 +4,7 @@
  */
 import { request } from "node:https";
 import type { Clock } from "../../ports/clock.ts";
+import { API_ANSWER_BYTES_MAX } from "../limits.ts";
 import type { Connection } from "./connection.ts";
 import { authenticatorFor } from "./credentials.ts";
 
@@ -14,8 +15,6 @@ export interface PlainAnswer {
   /** By the server's clock, to the second. */
   readonly dateWallMs: number | undefined;
 }
-
-const BODY_BYTES_MAX = 4 << 20;
 
 export async function askOnce(
   connection: Connection,
@@ -42,8 +41,8 @@ export async function askOnce(
     let bytes = 0;
     response.on("data", (chunk: Buffer) => {
       bytes += chunk.length;
-      if (bytes > BODY_BYTES_MAX)
-        asked.destroy(new Error(`${path}: the answer is longer than ${BODY_BYTES_MAX} bytes`));
+      if (bytes > API_ANSWER_BYTES_MAX)
+        asked.destroy(new Error(`${path}: the answer is longer than ${API_ANSWER_BYTES_MAX} bytes`));
       else chunks.push(chunk);
     });
     response.on("error", reject);

@@ -48,6 +48,7 @@ export class Session {
   constructor(options: SessionOptions) {
     const http2 = connect(options.url, {
       secureContext: options.secureContext,
+      rejectUnauthorized: true, // Whatever the environment says.
       ...(options.serverName === undefined ? {} : { servername: options.serverName }),
       maxSessionMemory: SESSION_MEMORY_MB,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },

@@ -5,12 +5,12 @@
 import type { ApiObject } from "../../api/resource.ts";
 import { ApiUnreachableError } from "../../ports/api-error.ts";
 import type { WatchEvent, WatchStart } from "../../ports/api-server.ts";
+import { WATCH_LINE_BYTES_MAX } from "../limits.ts";
 import { eventError, parseJson } from "./answers.ts";
 import type { Exchange } from "./exchange.ts";
 import { LineSplitter } from "./line-splitter.ts";
 
 /** The server keeps objects below 3 MiB; an event that exceeds this is not one. */
-const LINE_BYTES_MAX = 64 * 2 ** 20;
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 interface RawEvent {
@@ -30,7 +30,7 @@ export async function* readWatch<T extends ApiObject>(
   exchange: Exchange,
   signal: AbortSignal,
 ): AsyncGenerator<WatchEvent<T>, void, undefined> {
-  const splitter = new LineSplitter(LINE_BYTES_MAX);
+  const splitter = new LineSplitter(WATCH_LINE_BYTES_MAX);
   try {
     for (let chunk = await exchange.chunk(signal); chunk !== undefined; chunk = await exchange.chunk(signal)) {
       for (const line of lines(operation, splitter, chunk)) {

@@ -38,6 +38,7 @@ const LIMITS_MS: LimitsMs = {
   mountHugepages: LOOK_MS,
   bind: LOOK_MS,
   bindSubPath: LOOK_MS,
+  readBelow: LOOK_MS,
   unmount: SERVER_MS,
   kindOf: LOOK_MS,
   groupOf: LOOK_MS,
@@ -98,6 +99,10 @@ export function createMounts({
         { kind: "bindSubPath", ...bind },
         { operation: "bind a subPath to", path: bind.target, signal, group: pathGroup(bind.volume) },
       ),
+    async readBelow(volume, path, bytesMax, signal) {
+      const turn = { operation: `read ${path} in`, path: volume, signal };
+      return Buffer.from(await ask({ kind: "readBelow", volume, path, bytesMax }, turn), "base64");
+    },
     async unmount(path, { lazy }, signal) {
       // It asks no file system, so it does not wait behind those that do, and is the way out of what hangs there.
       const turn = { operation: "unmount", path, signal, group: `unmount ${path}`, isHarmless: true };

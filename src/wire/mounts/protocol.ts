@@ -16,6 +16,7 @@ export type HelperRequest =
   | { readonly kind: "mountHugepages"; readonly path: string; readonly pageSize?: string }
   | { readonly kind: "bind"; readonly source: string; readonly target: string; readonly options: readonly string[] }
   | ({ readonly kind: "bindSubPath" } & SubPathBind)
+  | { readonly kind: "readBelow"; readonly volume: string; readonly path: string; readonly bytesMax: number }
   | { readonly kind: "unmount"; readonly path: string; readonly lazy: boolean }
   | { readonly kind: "kindOf"; readonly path: string }
   | { readonly kind: "groupOf"; readonly path: string }
@@ -43,6 +44,8 @@ export type RequestOf<K extends RequestKind> = Extract<HelperRequest, { readonly
 interface Answers {
   readonly kindOf: PathKind;
   readonly groupOf: number;
+  /** In base64. */
+  readonly readBelow: string;
   readonly own: OwnershipOutcome;
   readonly measure: Measured;
   readonly formatOf: BlockFormat;

@@ -7,6 +7,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { noTracer } from "../../ports/tracer.ts";
 import { hostClock } from "../host/clock.ts";
 import { hostRandom } from "../host/random.ts";
+import { SPAN_TEXT_BYTES_MAX } from "../limits.ts";
 import { createTracer, EVENTS_MAX } from "./tracer.ts";
 
 function world(perMillion: number, clock: Clock) {
@@ -63,6 +64,22 @@ test("of very many events of a span the last ones are kept", () => {
   span.end();
   const names = finished[0]?.events.map(({ name }) => name);
   assert.deepEqual([names?.length, names?.[0], names?.at(-1)], [EVENTS_MAX, "event-3", `event-${EVENTS_MAX + 2}`]);
+});
+
+test("the failure and the exception of a span are cut at the limit", () => {
+  const { tracer, finished } = world(1_000_000, hostClock);
+  const most = "x".repeat(SPAN_TEXT_BYTES_MAX);
+  for (const text of [most, `${most}y`]) {
+    const span = tracer.begin({ scope: "tests", name: "failing" });
+    span.fail(text, new Error(text));
+    span.end();
+  }
+  const texts = finished.map(({ failure, events: [event] }) => [failure, event?.attributes["exception.message"]]);
+  const cut = `${most}... (1 more characters)`;
+  assert.deepEqual(texts, [
+    [most, most],
+    [cut, cut],
+  ]);
 });
 
 test("where nothing is traced a span says nothing and what runs within it runs", () => {

@@ -4,6 +4,7 @@
  * seems to begin before its parent, also when the calendar jumps.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
+import { boundedText } from "../../base/cut-text.ts";
 import { errorText } from "../../base/error-text.ts";
 import { newSpanId, newTraceId } from "../../domain/tracing/ids.ts";
 import { isSampled } from "../../domain/tracing/sampling.ts";
@@ -12,6 +13,7 @@ import { parseTraceparent, traceHeaders } from "../../domain/tracing/traceparent
 import type { Clock } from "../../ports/clock.ts";
 import type { Random } from "../../ports/random.ts";
 import type { Span, SpanStart, Tracer } from "../../ports/tracer.ts";
+import { SPAN_TEXT_BYTES_MAX } from "../limits.ts";
 
 export interface TracerParts {
   readonly clock: Clock;
@@ -87,11 +89,11 @@ class LiveSpan implements Span {
   }
 
   fail(message: string, error?: unknown): void {
-    this.#failure = message;
+    this.#failure = boundedText(message, SPAN_TEXT_BYTES_MAX);
     if (error === undefined) return;
     const attributes = {
       "exception.type": error instanceof Error ? error.name : typeof error,
-      "exception.message": errorText(error),
+      "exception.message": boundedText(errorText(error), SPAN_TEXT_BYTES_MAX),
     };
     this.event("exception", attributes);
   }

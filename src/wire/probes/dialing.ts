@@ -1,7 +1,8 @@
 /** Connections for one question each, and what is said when there is none. */
-import { connect, type Socket } from "node:net";
+import { connect, isIP, type OnReadOpts, type Socket } from "node:net";
 import { hostAndPort } from "../../domain/probes/container-port.ts";
 import { ProbeError, type ProbeFault, type ProbeTarget } from "../../ports/prober.ts";
+import { hostNames, type NameSources, NODE_NAMES } from "./host-names.ts";
 
 /** In Go's words. */
 const TEXTS: Readonly<Record<string, string>> = {
@@ -52,6 +53,32 @@ export function dialError(thrown: unknown, { host, port }: ProbeTarget, url: str
   return new ProbeError("connect", faultOf(error), detail, url);
 }
 
+/** A connection on its way. Its name, if it has one, is looked up for it alone. */
+export function connectTo(
+  { host, port }: ProbeTarget,
+  { onread, names = NODE_NAMES }: { readonly onread?: OnReadOpts; readonly names?: NameSources } = {},
+): Socket {
+  const target = { host, port, ...(onread === undefined ? {} : { onread }) };
+  if (isIP(host) !== 0) return connect(target);
+  const { lookup, endWith } = hostNames(names);
+  const socket = connect({ ...target, lookup });
+  endWith(socket);
+  return socket;
+}
+
+const READ_BYTES = 16 * 1024;
+/** One for all connections: what stands in it is read before anything else is. Without it each packet would cost a buffer of 64 KiB. */
+const READ_BUFFER = Buffer.alloc(READ_BYTES);
+
+/** For a connection in the clear: `take` is given each piece that comes, and keeps nothing of it. */
+export const readingInto = (take: (piece: Buffer) => void): OnReadOpts => ({
+  buffer: READ_BUFFER,
+  callback: (bytes) => {
+    take(READ_BUFFER.subarray(0, bytes));
+    return true;
+  },
+});
+
 /** Reset at the end of its use, it leaves nothing on the node that waits for latecomers. */
 export function hangUp(socket: Socket): void {
   if (socket.destroyed) return;
@@ -63,7 +90,7 @@ export function hangUp(socket: Socket): void {
 /** Rejects with a `ProbeError`, or with the signal's reason. */
 export function dial(target: ProbeTarget, signal: AbortSignal): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: target.host, port: target.port });
+    const socket = connectTo(target);
     const onAbort = () => {
       reject(signal.reason);
       socket.destroy();

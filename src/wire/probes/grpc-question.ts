@@ -2,16 +2,17 @@
  * One Check of grpc.health.v1 on a connection of its own. Its two messages are a text and a number, so they are written and read here; frames
  * and the end of a call are those of `wire/grpc`.
  */
-import { type ClientHttp2Session, connect } from "node:http2";
+import { type ClientHttp2Session, connect, constants } from "node:http2";
 import type { Socket } from "node:net";
 import { hostAndPort } from "../../domain/probes/container-port.ts";
 import { type GrpcHealth, ProbeError, type ProbeTarget } from "../../ports/prober.ts";
 import { CallEnd } from "../grpc/call-end.ts";
-import { FrameReader, frame } from "../grpc/frames.ts";
+import { frame } from "../grpc/frames.ts";
 import { RPC_CODE, RpcError } from "../grpc/rpc-channel.ts";
+import { UnaryAnswer } from "../grpc/unary-answer.ts";
+import { HEALTH_MESSAGE_BYTES_MAX } from "../limits.ts";
 import { hangUp } from "./dialing.ts";
 
-const ANSWER_BYTES_MAX = 64 * 1024;
 const STATUSES = ["UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN"];
 
 /** Once the other side has shown that it speaks HTTP/2: gRPC counts no earlier as connected. Rejects with a `ProbeError` or the signal's reason. */
@@ -52,23 +53,22 @@ export function check(
       te: "trailers",
     });
     const call = new CallEnd(stream, session, () => false);
-    const reader = new FrameReader(ANSWER_BYTES_MAX);
-    const messages: Buffer[] = [];
+    const answer = new UnaryAnswer(HEALTH_MESSAGE_BYTES_MAX);
     let trouble: RpcError | undefined;
     const onAbort = () => reject(signal.reason);
     signal.addEventListener("abort", onAbort, { once: true });
     stream.on("data", (chunk: Buffer) => {
       try {
-        messages.push(...reader.read(chunk));
+        answer.read(chunk);
       } catch (error) {
         trouble = error instanceof RpcError ? error : new RpcError(RPC_CODE.internal, String(error));
-        stream.close();
+        stream.close(constants.NGHTTP2_CANCEL);
       }
     });
     stream.on("close", () => {
       signal.removeEventListener("abort", onAbort);
       const failure = trouble ?? call.failure();
-      const [message] = messages;
+      const { message } = answer;
       if (failure !== undefined) resolve({ kind: "refused", code: failure.code, message: failure.message });
       else if (message === undefined) resolve({ kind: "refused", code: RPC_CODE.internal, message: "no message" });
       else resolve({ kind: "status", status: readStatus(message) });

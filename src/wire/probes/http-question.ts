@@ -1,10 +1,10 @@
 /** One GET on a connection of its own, written and read by hand: a node asks its applications hundreds of times a second. */
-import { connect, isIP, type Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { connect as connectSecurely, createSecureContext } from "node:tls";
 import { goQuote } from "../../base/go-text.ts";
 import { type HttpGet, urlOf } from "../../domain/probes/http-get.ts";
 import { type HttpAnswer, PLAIN_ANSWER, ProbeError } from "../../ports/prober.ts";
-import { dialError, faultOf, hangUp, systemError, textOf } from "./dialing.ts";
+import { connectTo, dialError, faultOf, hangUp, readingInto, systemError, textOf } from "./dialing.ts";
 import { type AnswerHead, BadResponse, ResponseReader } from "./http-response.ts";
 import { type Limit, limited } from "./limited.ts";
 
@@ -31,14 +31,15 @@ export function ask(
         fail(error instanceof BadResponse ? refusal(error, get) : error);
       }
     };
-    const socket = connect({ host: get.host, port: get.port });
+    const isPlain = get.scheme === "http";
+    const take = (piece: Buffer) => read(() => reader.take(piece));
+    const socket = connectTo(get, isPlain ? { onread: readingInto(take) } : {});
     let channel: Socket | undefined;
     const broken = (error: Error) => failure(error, get, reader.head);
     socket.on("error", (error) => fail(channel === undefined ? dialError(error, get, urlOf(get)) : broken(error)));
     socket.on("connect", () => {
-      channel = get.scheme === "http" ? socket : secured(socket, get.host);
-      if (channel !== socket) channel.on("error", (error) => fail(broken(error)));
-      channel.on("data", (chunk: Buffer) => read(() => reader.take(chunk)));
+      channel = isPlain ? socket : secured(socket, get.host);
+      if (channel !== socket) channel.on("error", (error) => fail(broken(error))).on("data", take);
       channel.on("end", () =>
         read(() => {
           reader.end();

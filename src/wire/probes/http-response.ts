@@ -1,12 +1,12 @@
 /**
  * The answer to one GET, read as its bytes come: the head, then as much of the body as is wanted. As lenient as Go's client and no more, in
  * Go's words: people look for them. Bytes are kept as characters of one byte each.
+ *
+ * The head is bounded and searched once, however small the pieces are in which it comes; of the body no more is kept than is wanted.
  */
 import { goQuote } from "../../base/go-text.ts";
+import { CHUNK_LINE_BYTES_MAX, RESPONSE_HEAD_BYTES_MAX } from "../limits.ts";
 
-const HEAD_BYTES_MAX = 1024 * 1024;
-/** Of a line that says how long a chunk is. */
-const CHUNK_LINE_BYTES_MAX = 4096;
 const BROKEN = "net/http: HTTP/1.x transport connection broken: ";
 
 export interface AnswerHead {
@@ -32,7 +32,8 @@ type Framing =
 
 export class ResponseReader {
   readonly #bodyBytesMax: (head: AnswerHead) => number;
-  /** Not understood yet. */
+  #headText = new HeadText(RESPONSE_HEAD_BYTES_MAX);
+  /** Of the body, not understood yet. */
   #pending = "";
   #head: AnswerHead | undefined;
   #framing: Framing = { kind: "untilClosed" };
@@ -55,8 +56,13 @@ export class ResponseReader {
 
   /** Answers whether all that is wanted has come. Throws a `BadResponse`. */
   take(chunk: Buffer): boolean {
-    this.#pending += chunk.toString("latin1");
-    while (this.#head === undefined) if (!this.#readHead()) return false;
+    let text = chunk.toString("latin1");
+    while (this.#head === undefined) {
+      const rest = this.#readHead(text);
+      if (rest === undefined) return false;
+      text = rest;
+    }
+    this.#pending += text;
     this.#readBody();
     return this.#isWhole || this.#body.length >= this.#wanted;
   }
@@ -64,30 +70,26 @@ export class ResponseReader {
   /** No more will come. Throws a `BadResponse` if that is too early. */
   end(): void {
     if (this.#head === undefined) {
-      throw new BadResponse(this.#pending === "" ? "EOF" : `${BROKEN}unexpected EOF`, false);
+      throw new BadResponse(this.#headText.length === 0 ? "EOF" : `${BROKEN}unexpected EOF`, false);
     }
     if (this.#framing.kind !== "untilClosed" && !this.#isWhole) throw new BadResponse("unexpected EOF", true);
   }
 
-  /** Answers whether there was one. */
-  #readHead(): boolean {
-    const lineEnd = this.#pending.indexOf("\n");
-    if (lineEnd >= 0) statusOf(withoutReturn(this.#pending.slice(0, lineEnd)));
-    const end = /\r?\n\r?\n/.exec(this.#pending);
-    if ((end?.index ?? this.#pending.length) > HEAD_BYTES_MAX) {
-      throw new BadResponse(`net/http: server response headers exceeded ${HEAD_BYTES_MAX} bytes; aborted`, false);
-    }
-    if (end === null) return false;
-    const [first = "", ...lines] = this.#pending.slice(0, end.index).split(/\r?\n/);
-    this.#pending = this.#pending.slice(end.index + end[0].length);
+  /** Answers with what comes after a head, once that is whole. */
+  #readHead(text: string): string | undefined {
+    const rest = this.#headText.take(text);
+    if (rest === undefined) return undefined;
+    const [first = "", ...lines] = this.#headText.text.split(/\r?\n/);
     const { status, isOld } = statusOf(first);
-    // What comes before the answer is none.
-    if (status >= 100 && status < 200 && status !== 101) return true;
+    if (status >= 100 && status < 200 && status !== 101) {
+      this.#headText = new HeadText(this.#headText.bytesLeft);
+      return rest;
+    }
     const headers = headersOf(lines);
     this.#head = { status, location: headers.get("location")?.[0] };
     this.#wanted = this.#bodyBytesMax(this.#head);
     this.#framing = framingOf(status, headers, isOld);
-    return true;
+    return rest;
   }
 
   #readBody(): void {
@@ -144,6 +146,70 @@ export class ResponseReader {
 
   #keep(text: string): void {
     if (this.#body.length < this.#wanted) this.#body += text;
+  }
+}
+
+/** So many small pieces are kept before they become one. */
+const PIECES_MAX = 256;
+/** As much of a head's end as can stand before the piece that completes it. */
+const END_CHARS_MAX = 3;
+
+/** The head as far as it has come. Those of informational responses before it count too, as in Go. */
+class HeadText {
+  readonly #bytesMax: number;
+  #pieces: string[] = [];
+  #length = 0;
+  #tail = "";
+  #hasStatus = false;
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax;
+  }
+
+  get bytesLeft(): number {
+    return this.#bytesMax - this.#length;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  get text(): string {
+    return this.#pieces.join("");
+  }
+
+  /** Answers with what comes after the head, once that is whole; its last line then has no end. Throws a `BadResponse`. */
+  take(piece: string): string | undefined {
+    const searched = this.#tail + piece;
+    const end = /\r?\n\r?\n/.exec(searched);
+    this.#add(piece);
+    if (!this.#hasStatus && piece.includes("\n")) this.#checkStatus();
+    // What has come may end in a part of the head's end.
+    const excess = end === null ? END_CHARS_MAX : searched.length - end.index;
+    if (this.#length - excess > this.#bytesMax) {
+      const detail = `net/http: server response headers exceeded ${RESPONSE_HEAD_BYTES_MAX} bytes; aborted`;
+      throw new BadResponse(detail, false);
+    }
+    if (end === null) {
+      this.#tail = searched.slice(-END_CHARS_MAX);
+      return undefined;
+    }
+    this.#pieces = [this.text.slice(0, this.#length - excess)];
+    this.#length -= searched.length - end.index - end[0].length;
+    return searched.slice(end.index + end[0].length);
+  }
+
+  #add(piece: string): void {
+    this.#pieces.push(piece);
+    this.#length += piece.length;
+    if (this.#pieces.length > PIECES_MAX) this.#pieces = [this.text];
+  }
+
+  /** As soon as its line is there: what speaks another protocol may never send a second one. */
+  #checkStatus(): void {
+    this.#hasStatus = true;
+    const { text } = this;
+    statusOf(withoutReturn(text.slice(0, text.indexOf("\n"))));
   }
 }
 

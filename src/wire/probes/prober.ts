@@ -1,5 +1,4 @@
 /** The Prober port on Node's sockets. */
-import { connect } from "node:net";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { HttpGet } from "../../domain/probes/http-get.ts";
@@ -13,7 +12,7 @@ import {
   type ProbeStep,
   type ProbeTarget,
 } from "../../ports/prober.ts";
-import { dial, dialError, hangUp } from "./dialing.ts";
+import { connectTo, dial, dialError, hangUp } from "./dialing.ts";
 import { check, closeSession, openSession } from "./grpc-question.ts";
 import { ask } from "./http-question.ts";
 import type { AnswerHead } from "./http-response.ts";
@@ -61,7 +60,7 @@ async function follow(
 /** Somebody takes it. */
 const connection = (target: ProbeTarget, limit: Limit, signal: AbortSignal): Promise<void> =>
   limited(limit, signal, ({ answer, fail }) => {
-    const socket = connect({ host: target.host, port: target.port });
+    const socket = connectTo(target);
     socket.on("error", (error) => fail(dialError(error, target, "")));
     socket.on("connect", () => answer());
     return { step: () => "connect", url: () => "", close: () => hangUp(socket) };

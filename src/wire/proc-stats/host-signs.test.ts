@@ -9,6 +9,7 @@ import { after, before, test } from "node:test";
 import { hostSignsContract } from "../../../test/contract/host-signs-contract.ts";
 import { hostClock } from "../host/clock.ts";
 import { takeProcessLock } from "../host/process-lock.ts";
+import { KERNEL_FILE_BYTES_MAX } from "../limits.ts";
 import { createHostSigns } from "./host-signs.ts";
 import { parseListeners } from "./sockets.ts";
 
@@ -81,6 +82,13 @@ test("what swaps, and who runs the machine", async () => {
   assert.equal(await signs.isRunBySystemd(), true);
   assert.equal(await tree({ "/proc/swaps": "Filename\n" }).isRunBySystemd(), false);
   assert.deepEqual(await signs.fileSystems(), ["proc", "ext4"]);
+});
+
+test("a file is read if it is shorter than the limit, a longer one is an error", async () => {
+  const text = "x".repeat(KERNEL_FILE_BYTES_MAX - 1);
+  const signs = tree({ "/short": text, "/long": `${text}xx` });
+  assert.equal((await signs.text("/short")).length, text.length);
+  await assert.rejects(signs.text("/long"), new RegExp(`/long is longer than ${KERNEL_FILE_BYTES_MAX} bytes$`));
 });
 
 test("addresses are read out of the kernel's table, in either family", () => {

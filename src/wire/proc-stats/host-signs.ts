@@ -7,6 +7,7 @@ import { kubeletKind } from "../../domain/doctor/kubelet-process.ts";
 import type { HostSigns } from "../../ports/host-signs.ts";
 import { errnoOf } from "../host/errno.ts";
 import { fileLocks, KERNEL_LOCKS } from "../host/kernel-locks.ts";
+import { KERNEL_FILE_BYTES_MAX } from "../limits.ts";
 import { KernelFiles } from "./kernel-files.ts";
 import { parentOf, readProcesses, readSocketOwners, type SeenProcess } from "./processes.ts";
 import { readListeners } from "./sockets.ts";
@@ -19,8 +20,6 @@ export interface HostSignsOptions {
 
 const COMMAND_CHARS_MAX = 120;
 const CGROUPS = "/sys/fs/cgroup";
-/** No file that doctor reads is longer. */
-const TEXT_BYTES_MAX = 1 << 20;
 
 export function createHostSigns({ root = "/", searchPath }: HostSignsOptions = {}): HostSigns {
   const files = new KernelFiles(root);
@@ -70,8 +69,8 @@ const isThere = async (path: string) => (await unlessMissing(stat(path))) !== un
 async function text(path: string): Promise<string> {
   const file = await open(path);
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(TEXT_BYTES_MAX), 0, TEXT_BYTES_MAX, 0);
-    if (bytesRead === TEXT_BYTES_MAX) throw new Error(`${path} is longer than ${TEXT_BYTES_MAX} bytes`);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(KERNEL_FILE_BYTES_MAX), 0, KERNEL_FILE_BYTES_MAX, 0);
+    if (bytesRead === KERNEL_FILE_BYTES_MAX) throw new Error(`${path} is longer than ${KERNEL_FILE_BYTES_MAX} bytes`);
     return buffer.toString("utf8", 0, bytesRead);
   } finally {
     await file.close();

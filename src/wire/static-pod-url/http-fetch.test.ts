@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { type HttpWorld, httpFetchContract } from "../../../test/contract/http-fetch-contract.ts";
 import { HttpFetchError } from "../../ports/http-fetch.ts";
 import { hostClock } from "../host/clock.ts";
+import { MANIFEST_REDIRECTS_MAX } from "../limits.ts";
 import { createHttpFetch } from "./http-fetch.ts";
 
 async function serve(
@@ -50,6 +51,31 @@ test("a server that another sends us to sees our headers, but not those that we 
     assert.equal(new TextDecoder().decode(body), "plain undefined");
   } finally {
     await Promise.all([first.close(), other.close()]);
+  }
+});
+
+test("redirects are followed up to the limit, one more is an error", async () => {
+  const last = `/${MANIFEST_REDIRECTS_MAX + 1}`;
+  const hops = Array.from({ length: MANIFEST_REDIRECTS_MAX + 1 }, (_, hop) => [`/${hop}`, to(`/${hop + 1}`)] as const);
+  const served = await serve({
+    ...Object.fromEntries(hops),
+    [last]: (response) => response.end("found"),
+  });
+  const get = (path: string) =>
+    served.http.get(
+      `${served.url}${path}`,
+      { headers: {}, limitMs: 2000, bytesMax: 1000 },
+      new AbortController().signal,
+    );
+  try {
+    assert.equal(new TextDecoder().decode((await get("/1")).body), "found");
+    await assert.rejects(get("/0"), (error: unknown) => {
+      assert.ok(error instanceof HttpFetchError);
+      assert.match(error.message, new RegExp(`stopped after ${MANIFEST_REDIRECTS_MAX} redirects`));
+      return true;
+    });
+  } finally {
+    await served.close();
   }
 });
 

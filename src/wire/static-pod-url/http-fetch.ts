@@ -9,8 +9,8 @@ import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { type HttpAnswer, type HttpFetch, HttpFetchError } from "../../ports/http-fetch.ts";
+import { MANIFEST_REDIRECTS_MAX } from "../limits.ts";
 
-const REDIRECTS_MAX = 10;
 const redirects = new Set([301, 302, 303, 307, 308]);
 
 type Headers = Readonly<Record<string, readonly string[]>>;
@@ -32,14 +32,14 @@ export function createHttpFetch(clock: Clock): HttpFetch {
 
 async function follow(start: string, headers: Headers, bytesMax: number, signal: AbortSignal): Promise<HttpAnswer> {
   let url = new URL(start);
-  for (let hops = 0; hops <= REDIRECTS_MAX; hops += 1) {
+  for (let hops = 0; hops <= MANIFEST_REDIRECTS_MAX; hops += 1) {
     const fetched = await fetchOnce(url, headers, bytesMax, signal);
     if (!("location" in fetched)) return fetched;
     const next = new URL(fetched.location, url);
     if (next.host !== url.host) headers = withoutSecrets(headers);
     url = next;
   }
-  throw new HttpFetchError(start, `stopped after ${REDIRECTS_MAX} redirects`);
+  throw new HttpFetchError(start, `stopped after ${MANIFEST_REDIRECTS_MAX} redirects`);
 }
 
 /** What one server may know us by is not shown to another it sends us to; other headers are, as Go's client does. */

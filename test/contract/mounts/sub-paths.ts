@@ -1,6 +1,7 @@
 /** Parts of a volume, bound for one container, while another may do to the volume's names what it likes. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SUBPATH_LINKS_MAX } from "../../../src/wire/limits.ts";
 import { type Given, rejects, signal, type Tools } from "./mounts-world.ts";
 
 const bindTo = ({ mounts, at }: Tools, subPath: string, options: { readonly target?: string } = {}) =>
@@ -10,6 +11,39 @@ export function subPaths(given: Given): void {
   found(given);
   linked(given);
   refused(given);
+  filesBelow(given);
+}
+
+function filesBelow(given: Given): void {
+  const readAt = async ({ mounts, at }: Tools, path: string, bytesMax = 10) =>
+    Buffer.from(await mounts.readBelow(at("volume"), path, bytesMax, signal)).toString();
+
+  test("[24.10] a file of a volume is read, as long as it may be", async () => {
+    const tools = given();
+    await tools.write("volume/a/file", "0123456789");
+    await tools.write("volume/empty", "");
+    assert.deepEqual(
+      [await readAt(tools, "a/file"), await readAt(tools, "./a//file"), await readAt(tools, "empty")],
+      ["0123456789", "0123456789", ""],
+    );
+    await rejects("other", readAt(tools, "a/file", 9));
+  });
+
+  test("[24.10] nothing outside the volume is read, no link is followed, and only regular files have content", async () => {
+    const tools = given();
+    const { files, at, write } = tools;
+    await write("outside/file", "stolen");
+    await write("volume/a/file", "x");
+    await files.link(at("outside"), at("volume/away"));
+    await files.link(at("outside/file"), at("volume/stolen"));
+    await files.link("a/file", at("volume/inside"));
+    for (const path of ["../outside/file", "a/../a/file", "/a/file", "", ".", "away/file", "stolen", "inside"]) {
+      await rejects("unsafePath", readAt(tools, path));
+    }
+    await rejects("notFound", readAt(tools, "none"));
+    await rejects("notFound", readAt(tools, "a/none/file"));
+    await rejects("other", readAt(tools, "a"));
+  });
 }
 
 function found(given: Given): void {
@@ -98,6 +132,18 @@ function linked(given: Given): void {
 }
 
 function refused(given: Given): void {
+  test("[13.14] links are followed up to the limit, one more is unsafe", async () => {
+    const tools = given();
+    const { files, at, write, read } = tools;
+    await write("volume/0", "x");
+    for (let link = 1; link <= SUBPATH_LINKS_MAX + 1; link += 1) {
+      await files.link(`${link - 1}`, at(`volume/${link}`));
+    }
+    await bindTo(tools, `${SUBPATH_LINKS_MAX}`);
+    assert.equal(await read("subpaths/v/c/0"), "x");
+    await rejects("unsafePath", bindTo(tools, `${SUBPATH_LINKS_MAX + 1}`, { target: "subpaths/v/c/1" }));
+  });
+
   test("[13.14] a path that leads out of the volume by itself or by a link is refused, and nothing is bound or made", async () => {
     const tools = given();
     const { files, at, write, list, mountsAt } = tools;

@@ -8,7 +8,7 @@ import { pause } from "../../cluster/wait.ts";
 import { signal, toolsOf } from "../../contract/mounts/mounts-world.ts";
 import { figure } from "../../figures.ts";
 import { wholeSize } from "../../size.ts";
-import { IdleThread } from "./idle-thread.ts";
+import { IdleLoop } from "../../support/idle-loop.ts";
 import { Racer } from "./racer.ts";
 import { helpers, inWorld, outcome } from "./real-world.ts";
 
@@ -22,7 +22,7 @@ for (const kind of ["silent", "deaf"] as const) {
         await files.makeFolder(path, 0o755);
         await world.plantDead(path, kind);
       }
-      await using idle = new IdleThread();
+      await using idle = new IdleLoop();
       const lag = monitorEventLoopDelay({ resolution: 5 });
       lag.enable();
       const hung = dead.map((path) => outcome(mounts.kindOf(path, signal)));
@@ -40,7 +40,7 @@ for (const kind of ["silent", "deaf"] as const) {
         [],
       );
       lag.disable();
-      const lagMs = lag.max / 1e6 - (await idle.lagMs());
+      const lagMs = lag.max / 1e6 - (await idle.maxMs());
       figure(`slowest call beside eight ${kind} mounts`, Math.round(slowestMs), "ms");
       figure(`longest lag of the event loop beside eight ${kind} mounts`, Math.round(lagMs), "ms");
       assert.ok(slowestMs < 4000, `${slowestMs} ms`);
@@ -104,4 +104,54 @@ test("[13.14] whoever swaps folders of a volume for links as fast as they can ge
     );
     assert.deepEqual(readdirSync(at("outside")).sort(), ["inner", "marker"]);
     assert.ok(bothSeen() && racer.swaps >= swapsWanted, `${racer.swaps} swaps, ${JSON.stringify([...outcomes])}`);
+  }));
+
+test("[24.10] whoever swaps folders of a volume for links as fast as they can gets no file from outside read", () =>
+  inWorld(async (world) => {
+    const { mounts, at, write } = toolsOf(world);
+    await write("volume/swapped/inner/env", "inside");
+    await write("outside/inner/env", "outside");
+    const swapsWanted = wholeSize() ? 100_000 : 1_000;
+    const racer = new Racer(at("volume"), "swapped", at("outside"));
+    const outcomes = new Map<string, number>();
+    const enough = () => racer.swaps >= swapsWanted && outcomes.has("inside") && outcomes.size > 1;
+    for (let reads = 0; !enough() && reads < 100 * swapsWanted; reads += 1) {
+      const read = mounts.readBelow(at("volume"), "swapped/inner/env", 100, signal);
+      const result = await outcome(read);
+      const seen = result === "done" ? Buffer.from(await read).toString() : result;
+      outcomes.set(seen, (outcomes.get(seen) ?? 0) + 1);
+    }
+    await racer.end();
+    figure("swaps of a folder for a link while a file was read", racer.swaps, "swaps");
+    const known = new Set(["inside", "unsafePath", "notFound"]);
+    assert.ok(enough() && [...outcomes.keys()].every((name) => known.has(name)), JSON.stringify([...outcomes]));
+  }));
+
+test("a folder of 130,000 files and a path longer than PATH_MAX are measured", () =>
+  inWorld(async (world) => {
+    const { mounts, at, files } = toolsOf(world);
+    const count = 130_000;
+    await files.makeFolder(at("v/wide"), 0o755);
+    execFileSync("sh", ["-c", `seq -f f%.0f ${count} | xargs touch`], { cwd: at("v/wide") });
+    const levels = 40;
+    const name = "d".repeat(200);
+    // A shell reaches what no path can name: each level from the one above it.
+    const deeper = `i=0; while [ $i -lt ${levels} ]; do mkdir ${name} && cd -P ${name} || exit 1; i=$((i+1)); done; touch last`;
+    execFileSync("sh", ["-c", deeper], { cwd: at("v") });
+    const { taken } = await mounts.measure(at("v"), "walk", signal);
+    assert.equal(taken?.inodes, count + levels + 3);
+    await mounts.removeTree(at("v"), signal);
+  }));
+
+test("[13.14] characters that some take for the end of a line may stand in a path", () =>
+  inWorld(async (world) => {
+    const { mounts, at, write } = toolsOf(world);
+    await write("volume/a\u2028b\u2029c\u0085d\re/file", "x");
+    const path = at("volume/a\u2028b\u2029c\u0085d\re");
+    assert.equal(await mounts.kindOf(path, signal), "folder");
+    await mounts.bindSubPath(
+      { volume: at("volume"), subPath: "a\u2028b\u2029c\u0085d\re", target: at("target") },
+      signal,
+    );
+    await mounts.unmount(at("target"), { lazy: false }, signal);
   }));

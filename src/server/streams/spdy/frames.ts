@@ -2,12 +2,13 @@
  * The frames of SPDY/3.1, as far as a client of a streaming server needs them. Data is handed on as it comes, not held until its frame is whole;
  * control frames are held, and may not be long.
  */
+
+import { SPDY_CONTROL_BYTES_MAX } from "../../limits.ts";
 import { uint32 } from "./header-block.ts";
 
 export const TYPE = { synStream: 1, synReply: 2, rstStream: 3, settings: 4, ping: 6, goAway: 7, headers: 8 } as const;
 
 const VERSION = 3;
-const CONTROL_BYTES_MAX = 65_536;
 const FLAG_FIN = 1;
 const STREAM_ID = 0x7fff_ffff;
 
@@ -78,7 +79,7 @@ function parseHead(bytes: Buffer): Head {
   const [flags, length] = [second >>> 24, second & 0xff_ffff];
   if ((first & 0x8000_0000) === 0) return { control: undefined, stream: first & STREAM_ID, flags, length };
   if (((first >>> 16) & 0x7fff) !== VERSION) throw new SpdyFault("a frame of another version");
-  if (length > CONTROL_BYTES_MAX) throw new SpdyFault("a control frame too long");
+  if (length > SPDY_CONTROL_BYTES_MAX) throw new SpdyFault("a control frame too long");
   return { control: first & 0xffff, stream: 0, flags, length };
 }
 

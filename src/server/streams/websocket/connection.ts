@@ -4,7 +4,8 @@
  * not whole yet and the answer to the last ping.
  */
 import type { Duplex } from "node:stream";
-import { CLOSE, FrameReader, MESSAGE_BYTES_MAX, OPCODE, protocolFault, WebSocketFault, writeFrame } from "./frames.ts";
+import { WEBSOCKET_MESSAGE_BYTES_MAX } from "../../limits.ts";
+import { CLOSE, FrameReader, OPCODE, protocolFault, WebSocketFault, writeFrame } from "./frames.ts";
 
 export interface WebSocketListener {
   message(data: Buffer, kind: "text" | "binary"): void;
@@ -107,7 +108,8 @@ export class WebSocketConnection {
   #data(opcode: number, last: boolean, payload: Buffer): void {
     if ((opcode === OPCODE.continuation) !== (this.#kind !== undefined)) throw protocolFault("parts out of order");
     if (opcode !== OPCODE.continuation) this.#kind = opcode === OPCODE.text ? "text" : "binary";
-    if (this.#filled + payload.length > MESSAGE_BYTES_MAX) throw new WebSocketFault(CLOSE.tooBig, "a message too long");
+    if (this.#filled + payload.length > WEBSOCKET_MESSAGE_BYTES_MAX)
+      throw new WebSocketFault(CLOSE.tooBig, "a message too long");
     const isAlone = last && this.#filled === 0;
     if (!isAlone) this.#append(payload);
     if (!last) return;

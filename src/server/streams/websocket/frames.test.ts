@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { masked } from "../../../../test/support/websocket-client.ts";
-import { CLOSE, type Frame, FrameReader, MESSAGE_BYTES_MAX, OPCODE, WebSocketFault, writeFrame } from "./frames.ts";
+import { WEBSOCKET_MESSAGE_BYTES_MAX } from "../../limits.ts";
+import { CLOSE, type Frame, FrameReader, OPCODE, WebSocketFault, writeFrame } from "./frames.ts";
 
 const readAll = (reader: FrameReader, chunks: readonly Uint8Array[]): readonly Frame[] =>
   chunks.flatMap((chunk) => [...reader.read(chunk)]);
@@ -29,7 +30,7 @@ void test("[20.9] frames of a client are read whole however the connection cuts 
 });
 
 void test("lengths of all three forms come through, up to the longest frame there may be", () => {
-  for (const length of [0, 125, 126, 65_535, 65_536, MESSAGE_BYTES_MAX]) {
+  for (const length of [0, 125, 126, 65_535, 65_536, WEBSOCKET_MESSAGE_BYTES_MAX]) {
     const payload = Buffer.alloc(length, 7);
     const [frame] = readAll(new FrameReader(), [masked(BINARY, payload)]);
     assert.equal(frame?.payload.length, length);
@@ -44,7 +45,7 @@ const hostile: readonly (readonly [string, Buffer, number])[] = [
   ["of an unknown kind of control", masked(0x8b, Buffer.from("x")), CLOSE.protocolError],
   ["a ping in parts", masked(0x09, Buffer.from("x")), CLOSE.protocolError],
   ["a ping too long", masked(0x89, Buffer.alloc(126)), CLOSE.protocolError],
-  ["one byte too long", masked(BINARY, Buffer.alloc(MESSAGE_BYTES_MAX + 1)).subarray(0, 20), CLOSE.tooBig],
+  ["one byte too long", masked(BINARY, Buffer.alloc(WEBSOCKET_MESSAGE_BYTES_MAX + 1)).subarray(0, 20), CLOSE.tooBig],
   ["of 2^63 bytes", Buffer.from([0x82, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]), CLOSE.tooBig],
   ["of 2^53 bytes", Buffer.from([0x82, 0xff, 0, 0x20, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4]), CLOSE.tooBig],
 ];
@@ -70,7 +71,7 @@ void test("bytes of any kind are frames or a fault, never another error", () => 
 });
 
 void test("a long frame that comes byte by byte costs its length, not its square", () => {
-  const bytes = masked(BINARY, Buffer.alloc(MESSAGE_BYTES_MAX, 1));
+  const bytes = masked(BINARY, Buffer.alloc(WEBSOCKET_MESSAGE_BYTES_MAX, 1));
   const reader = new FrameReader();
   let frames = 0;
   const started = process.cpuUsage();

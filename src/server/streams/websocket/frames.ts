@@ -2,9 +2,7 @@
  * The frames of RFC 6455 as a server reads and writes them. Only what is masked, whole by the rules and no longer than a limit is read; everything
  * else is a `WebSocketFault`, after which the connection is of no use. No extension is spoken.
  */
-
-/** Of one frame, and of a message that comes in several. */
-export const MESSAGE_BYTES_MAX = 1_048_576;
+import { WEBSOCKET_MESSAGE_BYTES_MAX } from "../../limits.ts";
 
 const CONTROL_BYTES_MAX = 125;
 const FIRST_ALLOCATION_BYTES = 4_096;
@@ -115,7 +113,7 @@ function parseHead(bytes: Buffer): Head {
   if (!KNOWN.has(opcode)) throw protocolFault("an unknown kind of frame");
   if ((second & 0x80) === 0) throw protocolFault("a frame without a mask");
   if (opcode >= OPCODE.close && (!last || length > CONTROL_BYTES_MAX)) throw protocolFault("a control frame too long");
-  if (length > MESSAGE_BYTES_MAX) throw new WebSocketFault(CLOSE.tooBig, "a frame too long");
+  if (length > WEBSOCKET_MESSAGE_BYTES_MAX) throw new WebSocketFault(CLOSE.tooBig, "a frame too long");
   return { opcode, last, mask: Buffer.from(bytes.subarray(bytes.length - 4)), length };
 }
 

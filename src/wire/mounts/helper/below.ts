@@ -5,10 +5,10 @@
  */
 import { chmodSync, mkdirSync, readlinkSync } from "node:fs";
 import { errnoOf } from "../../host/errno.ts";
+import { SUBPATH_LINKS_MAX } from "../../limits.ts";
 import { Place } from "./descriptor.ts";
 import { HelperError } from "./helper-error.ts";
 
-const LINKS_MAX = 40;
 const TRIES_MAX = 10;
 
 interface Part {
@@ -60,7 +60,7 @@ class Walk implements Disposable {
       this.#held.push(child);
       if (!child.stat().isSymbolicLink()) continue;
       links += 1;
-      if (links > LINKS_MAX) throw unsafe("too many links");
+      if (links > SUBPATH_LINKS_MAX) throw unsafe("too many links");
       this.#leave();
       left.unshift(...this.#follow(part.name));
     }

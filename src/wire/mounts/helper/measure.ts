@@ -1,16 +1,17 @@
 /**
  * How full a volume is. A walk counts blocks of half a kilobyte, as the file system does, and the volume's own folder with the rest; a file with
- * several names counts once, and what is mounted inside is another volume. Files come and go while it walks.
+ * several names counts once, and what is mounted inside is another volume. Files come and go while it walks, and whoever uses the volume cannot
+ * lead it out: it walks by descriptors.
  */
-import { lstatSync, opendirSync, type StatsFs, statfsSync, statSync } from "node:fs";
+import { type StatsFs, statfsSync } from "node:fs";
 import type { Measured, Taken } from "../../../ports/mounts.ts";
-import { errnoOf } from "../../host/errno.ts";
+import { DEPTH_MAX, entriesOf, Place } from "./descriptor.ts";
+import { HelperError } from "./helper-error.ts";
 
 const BLOCK_BYTES = 512;
 
 export function measure(path: string, how: "walk" | "filesystem", tell: (files: number) => void): Measured {
-  const taken = how === "walk" ? walk(path, tell) : undefined;
-  return { room: roomOf(statfsSync(path)), taken };
+  return { room: roomOf(statfsSync(path)), taken: how === "walk" ? takenBy(path, tell) : undefined };
 }
 
 function roomOf({ blocks, bfree, bavail, files, ffree, ...sizes }: StatsFs): Measured["room"] {
@@ -24,49 +25,25 @@ function roomOf({ blocks, bfree, bavail, files, ffree, ...sizes }: StatsFs): Mea
   };
 }
 
-function walk(volume: string, tell: (files: number) => void): Taken {
-  const { dev } = statSync(volume);
-  const named = new Set<number>();
-  let bytes = 0;
-  let inodes = 0;
-  const left: Buffer[] = [Buffer.from(volume)];
-  for (let path = left.pop(); path !== undefined; path = left.pop()) {
-    const found = unlessGone(() => lstatSync(path));
-    if (found === undefined || found.dev !== dev) continue;
-    if (found.isDirectory()) left.push(...entriesOf(path));
-    else if (found.nlink > 1) {
-      if (named.has(found.ino)) continue;
+function takenBy(volume: string, tell: (files: number) => void): Taken {
+  using root = Place.at(volume);
+  const { dev } = root.stat();
+  const named = new Set<bigint>();
+  let [bytes, inodes] = [0, 0];
+  const count = (place: Place, depth: number): void => {
+    const found = place.stat();
+    if (found.dev !== dev) return;
+    if (!found.isDirectory() && found.nlink > 1n) {
+      if (named.has(found.ino)) return;
       named.add(found.ino);
     }
-    bytes += found.blocks * BLOCK_BYTES;
+    bytes += Number(found.blocks) * BLOCK_BYTES;
     inodes += 1;
     tell(inodes);
-  }
+    if (!found.isDirectory()) return;
+    if (depth === DEPTH_MAX) throw new HelperError("other", "the volume's folders are too deep");
+    for (const entry of entriesOf(place)) count(entry, depth + 1);
+  };
+  count(root, 0);
   return { bytes, inodes };
-}
-
-const SLASH = Buffer.from("/");
-
-/** Names are bytes, which this encoding keeps. */
-function entriesOf(path: Uint8Array): readonly Buffer[] {
-  const folder = unlessGone(() => opendirSync(Buffer.from(path), { encoding: "latin1" }));
-  if (folder === undefined) return [];
-  try {
-    const entries: Buffer[] = [];
-    for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
-      entries.push(Buffer.concat([path, SLASH, Buffer.from(entry.name, "latin1")]));
-    }
-    return entries;
-  } finally {
-    folder.closeSync();
-  }
-}
-
-function unlessGone<T>(look: () => T): T | undefined {
-  try {
-    return look();
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT" || errnoOf(error) === "ENOTDIR") return undefined;
-    throw error;
-  }
 }

@@ -5,19 +5,16 @@
  * The Go kubelet goes on into whatever is mounted inside the volume. We do not: a bind mount of the host's own folders, which a privileged
  * container can put there, would be opened to the group.
  */
-import { type BigIntStats, chmodSync, chownSync, opendirSync } from "node:fs";
+import { type BigIntStats, chmodSync, chownSync } from "node:fs";
 import { errorText } from "../../../base/error-text.ts";
 import { groupMode, rootIsOwned } from "../../../domain/volumes/ownership.ts";
 import type { OwnershipOutcome } from "../../../ports/mounts.ts";
-import { errnoOf } from "../../host/errno.ts";
 import { mountsWithin } from "../mountinfo.ts";
 import type { RequestOf } from "../protocol.ts";
-import { Place } from "./descriptor.ts";
+import { DEPTH_MAX, entriesOf, Place } from "./descriptor.ts";
 import { HelperError } from "./helper-error.ts";
 import { inTable, readTable } from "./mounting.ts";
 
-/** Every level holds two descriptors; a path of names of one letter is not longer than this. */
-const DEPTH_MAX = 2048;
 const MODE = 0o7777;
 
 export function own(request: RequestOf<"own">, onFile: (files: number) => void): OwnershipOutcome {
@@ -76,24 +73,10 @@ class Pass {
     const shape = shapeOf(place.stat());
     if (shape.dev !== this.#device || (this.#mountId !== undefined && place.mountId() !== this.#mountId)) return;
     if (depth > DEPTH_MAX) throw new HelperError("other", "the volume's folders are too deep");
-    if (shape.isFolder) this.#entries(place, depth);
+    if (shape.isFolder) for (const entry of entriesOf(place)) this.place(entry, depth + 1);
     this.#change(place, shape);
     this.#files += 1;
     this.#onFile(this.#files);
-  }
-
-  #entries(place: Place, depth: number): void {
-    // Names are bytes, which this encoding keeps.
-    const folder = opendirSync(place.path, { encoding: "latin1" });
-    try {
-      for (let entry = folder.readSync(); entry !== null; entry = folder.readSync()) {
-        const name = Buffer.from(entry.name, "latin1");
-        using child = unlessGone(() => Place.at(place.entry(name)));
-        if (child !== undefined) this.place(child, depth + 1);
-      }
-    } finally {
-      folder.closeSync();
-    }
   }
 
   /** A change of owner takes bits away from a file, so the mode is set after it. */
@@ -116,14 +99,5 @@ function refusalOf(change: () => void): string | undefined {
     return undefined;
   } catch (error) {
     return errorText(error);
-  }
-}
-
-function unlessGone(open: () => Place): Place | undefined {
-  try {
-    return open();
-  } catch (error) {
-    if (errnoOf(error) === "ENOENT") return undefined;
-    throw error;
   }
 }

@@ -6,10 +6,10 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { hostClock } from "../../host/clock.ts";
 import { errnoOf } from "../../host/errno.ts";
+import { TOOL_OUTPUT_CHARS_MAX } from "../../limits.ts";
 import type { ToolResult } from "../tool-answers.ts";
 import type { ToolCall } from "../tool-arguments.ts";
 
-const OUTPUT_CHARS_MAX = 64 * 1024;
 const LOOK_EVERY_MS = 1_000;
 
 /** The stream that tells the agent of a tool that outlives the helper. */
@@ -29,8 +29,8 @@ export function runTool({ command, args }: ToolCall, { descriptor, onAlive }: To
     const stopLooking = onAlive === undefined ? () => {} : watchProgress(child, onAlive);
     const texts = { stdout: "", output: "" };
     const collect = (chunk: string, isAnswer: boolean) => {
-      if (isAnswer) texts.stdout = (texts.stdout + chunk).slice(0, OUTPUT_CHARS_MAX);
-      texts.output = (texts.output + chunk).slice(0, OUTPUT_CHARS_MAX);
+      if (isAnswer) texts.stdout = (texts.stdout + chunk).slice(0, TOOL_OUTPUT_CHARS_MAX);
+      texts.output = (texts.output + chunk).slice(0, TOOL_OUTPUT_CHARS_MAX);
     };
     child.stdout?.setEncoding("utf8").on("data", (chunk: string) => collect(chunk, true));
     child.stderr?.setEncoding("utf8").on("data", (chunk: string) => collect(chunk, false));

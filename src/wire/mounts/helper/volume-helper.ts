@@ -3,7 +3,6 @@
  * and kills it. It ends when its input does.
  */
 import { writeSync } from "node:fs";
-import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { assertNever } from "../../../base/assert.ts";
 import { hostClock } from "../../host/clock.ts";
@@ -17,16 +16,27 @@ import { failureOf } from "./helper-error.ts";
 import { measure } from "./measure.ts";
 import { bind, mountDevice, mountHugepages, mountMemory, share, unmount } from "./mounting.ts";
 import { own } from "./own.ts";
+import { readBelow } from "./read-below.ts";
 
 const TELL_EVERY_MS = 500;
 const OUTPUT = 1;
 
-export async function runVolumeHelper(input: Readable): Promise<void> {
+export function runVolumeHelper(input: Readable): Promise<void> {
   process.umask(0);
-  const lines = createInterface({ input });
   // Nobody is left to hear: what a tool has begun, it ends by itself.
-  lines.once("close", () => process.exit(0));
-  for await (const line of lines) await answer(JSON.parse(line) as HelperRequest);
+  input.once("end", () => process.exit(0));
+  input.setEncoding("utf8");
+  let begun = "";
+  let turn = Promise.resolve();
+  return new Promise((_resolve, reject) => {
+    input.on("data", (text: string) => {
+      // Ended by "\n" only: other characters that Node's own reader of lines splits at may stand in a path.
+      const lines = (begun + text).split("\n");
+      begun = lines.pop() ?? "";
+      for (const line of lines) turn = turn.then(() => answer(JSON.parse(line) as HelperRequest));
+      turn.catch(reject);
+    });
+  });
 }
 
 async function answer(request: HelperRequest): Promise<void> {
@@ -72,6 +82,8 @@ async function handle(request: HelperRequest, tell: (files?: number) => void): P
       return bind(request);
     case "bindSubPath":
       return bindSubPath(request);
+    case "readBelow":
+      return readBelow(request).toString("base64");
     case "unmount":
       return unmount(request);
     case "kindOf":

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeFiles } from "../../../sim/fake-files.ts";
+import { withFileOfSize } from "../../../test/support/file-of-size.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import type { JournalRecord } from "../../domain/journal/records.ts";
+import type { HostFiles } from "../../ports/host-files.ts";
+import { JOURNAL_SEGMENT_BYTES_MAX } from "../limits.ts";
+import { createJournal } from "./journal.ts";
+import { lookAtJournal } from "./look.ts";
+import type { JournalProblem } from "./segments.ts";
+
+const FOLDER = "/journal";
+const FIRST = `${FOLDER}/journal-00000001.log`;
+const admitted = (uid: string): JournalRecord => ({ kind: "admitted", uid, pod: `ns/${uid}`, wallMs: 1 });
+
+function open(files: HostFiles) {
+  const problems: JournalProblem[] = [];
+  const onProblem = (problem: JournalProblem) => problems.push(problem);
+  return { problems, journal: createJournal({ files, folder: FOLDER, clock: new ManualClock(), onProblem }) };
+}
+
+/** A journal with one record, whose only file has that many bytes. */
+async function filesWith(sizeBytes: number): Promise<HostFiles> {
+  const { port } = new FakeFiles({ clock: new ManualClock() });
+  const { journal } = open(port);
+  await journal.replay();
+  await journal.append(admitted("a"));
+  return withFileOfSize(port, FIRST, sizeBytes);
+}
+
+test("a file of the journal of exactly the limit is read", async () => {
+  const files = await filesWith(JOURNAL_SEGMENT_BYTES_MAX);
+  const { journal, problems } = open(files);
+  assert.deepEqual([await journal.replay(), problems], [[admitted("a")], []]);
+  assert.deepEqual(await lookAtJournal(files, FOLDER), [admitted("a")]);
+});
+
+test("a file of the journal of more than the limit is reported and kept, and the journal goes on in the next file", async () => {
+  const files = await filesWith(JOURNAL_SEGMENT_BYTES_MAX + 1);
+  const { journal, problems } = open(files);
+  assert.deepEqual(await journal.replay(), []);
+  const [problem, ...others] = problems;
+  assert.ok(problem?.kind === "failed" && problem.what === "read journal-00000001.log");
+  assert.match(String(problem.error), /tooLarge/);
+  assert.deepEqual(others, []);
+  await journal.append(admitted("b"));
+  assert.deepEqual(await files.list(FOLDER), ["journal-00000001.log", "journal-00000002.log"]);
+  await assert.rejects(lookAtJournal(files, FOLDER), { code: "tooLarge" });
+});

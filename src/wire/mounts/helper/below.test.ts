@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { SUBPATH_LINKS_MAX } from "../../limits.ts";
+import { openBelow } from "./below.ts";
+import { HelperError } from "./helper-error.ts";
+
+test("links in a subPath are followed up to the limit, one more is unsafe", (t) => {
+  const volume = mkdtempSync(join(tmpdir(), "below-"));
+  t.after(() => rmSync(volume, { recursive: true }));
+  mkdirSync(join(volume, "0"));
+  for (let link = 1; link <= SUBPATH_LINKS_MAX + 1; link += 1) symlinkSync(`${link - 1}`, join(volume, `${link}`));
+  using found = openBelow(volume, `${SUBPATH_LINKS_MAX}`);
+  assert.ok(found.stat().isDirectory());
+  assert.throws(
+    () => openBelow(volume, `${SUBPATH_LINKS_MAX + 1}`),
+    (error: unknown) =>
+      error instanceof HelperError && error.code === "unsafePath" && /too many links/.test(error.message),
+  );
+});

@@ -1,0 +1,90 @@
+/**
+ * The addresses of a host that a probe or a hook names: those of the hosts file, else what the name servers answer, with the search domains
+ * of the node's resolver file, as Go's resolver does it.
+ *
+ * Node's own way is getaddrinfo, which holds one of the process's few threads for as long as a name server is silent and cannot be given up:
+ * names that nobody answers for, chosen by a pod, would hold up every other look-up of the agent. Here each look-up has sockets of its own and
+ * ends with the connection that it is for.
+ */
+import { Resolver } from "node:dns/promises";
+import { readFile } from "node:fs/promises";
+import { isIP, type LookupFunction, type Socket } from "node:net";
+import { parseResolverFile } from "../../domain/pod/resolver-file.ts";
+
+export interface NameSources {
+  readonly hostsFile: string;
+  readonly resolverFile: string;
+  /** Undefined: those of the resolver file. */
+  readonly servers?: readonly string[];
+}
+
+export const NODE_NAMES: NameSources = { hostsFile: "/etc/hosts", resolverFile: "/etc/resolv.conf" };
+
+/** For `connect`: whoever connects calls `endWith` with the socket, and the look-up ends with it. */
+export function hostNames(sources: NameSources): {
+  readonly lookup: LookupFunction;
+  readonly endWith: (socket: Socket) => void;
+} {
+  const resolver = new Resolver();
+  if (sources.servers !== undefined) resolver.setServers(sources.servers);
+  return {
+    lookup: (host, options, done) => {
+      const family = options.family === 4 || options.family === 6 ? options.family : undefined;
+      addressesOf(host, resolver, sources).then(
+        (all) => {
+          const found = all
+            .map((address) => ({ address, family: isIP(address) }))
+            .filter((one) => family === undefined || one.family === family);
+          const [first] = found;
+          if (first === undefined) done(lookupError(host, "ENOTFOUND"), "");
+          else if (options.all === true) done(null, found);
+          else done(null, first.address, first.family);
+        },
+        (error: unknown) => done(lookupError(host, isUnknown(error) ? "ENOTFOUND" : "EAI_AGAIN", error), ""),
+      );
+    },
+    endWith: (socket) => void socket.once("close", () => resolver.cancel()),
+  };
+}
+
+/** As getaddrinfo says it. */
+const lookupError = (host: string, code: string, cause?: unknown): NodeJS.ErrnoException =>
+  Object.assign(new Error(`lookup ${host}: ${code}`, { cause }), { code, syscall: "getaddrinfo" });
+
+const UNKNOWN = new Set(["ENOTFOUND", "ENODATA"]);
+
+const isUnknown = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && UNKNOWN.has(String(error.code));
+
+async function addressesOf(host: string, resolver: Resolver, sources: NameSources): Promise<readonly string[]> {
+  const listed = hostsOf(await readFile(sources.hostsFile, "utf8")).get(host.toLowerCase());
+  if (listed !== undefined) return listed;
+  for (const name of candidates(host, await readFile(sources.resolverFile, "utf8"))) {
+    const answers = await Promise.allSettled([resolver.resolve4(name), resolver.resolve6(name)]);
+    const addresses = answers.flatMap((answer) => (answer.status === "fulfilled" ? answer.value : []));
+    if (addresses.length > 0) return addresses;
+    for (const answer of answers) if (answer.status === "rejected" && !isUnknown(answer.reason)) throw answer.reason;
+  }
+  return [];
+}
+
+function hostsOf(text: string): ReadonlyMap<string, readonly string[]> {
+  const hosts = new Map<string, string[]>();
+  for (const line of text.split("\n")) {
+    const [address = "", ...names] = (line.split("#", 1)[0] ?? "").split(/\s+/).filter((word) => word !== "");
+    if (isIP(address) === 0) continue;
+    for (const name of names) hosts.set(name.toLowerCase(), [...(hosts.get(name.toLowerCase()) ?? []), address]);
+  }
+  return hosts;
+}
+
+/** In the order in which they are asked for. */
+function candidates(host: string, resolverText: string): readonly string[] {
+  if (host.endsWith(".")) return [host];
+  const file = parseResolverFile(resolverText);
+  const { searches, options } = file.kind === "parsed" ? file.config : { searches: [], options: [] };
+  const told = options.find((option) => option.startsWith("ndots:"))?.slice("ndots:".length);
+  const dotsMin = told === undefined ? 1 : Number.parseInt(told, 10);
+  const searched = searches.map((domain) => `${host}.${domain}`);
+  return host.split(".").length - 1 >= dotsMin ? [host, ...searched] : [...searched, host];
+}

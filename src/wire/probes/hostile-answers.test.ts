@@ -1,0 +1,82 @@
+/** Applications that answer a probe without an end. */
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { frame } from "../grpc/frames.ts";
+import { hostClock } from "../host/clock.ts";
+import { GRPC_ERROR_BYTES_MAX, HEALTH_MESSAGE_BYTES_MAX } from "../limits.ts";
+import { createProber } from "./prober.ts";
+
+const LIMIT_MS = 10_000;
+const { signal } = new AbortController();
+/** Thousands of messages without content. */
+const MANY = Buffer.alloc(5 * 10_000);
+
+async function serving(onStream: (stream: ServerHttp2Stream) => void) {
+  const server = createServer().on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => {});
+    onStream(stream);
+  });
+  server.on("sessionError", () => {});
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: async () => void (await new Promise((resolve) => server.close(resolve))),
+  };
+}
+
+test("[12.6] a gRPC server that never stops answering is refused at its second message", async () => {
+  let sentBytes = 0;
+  await using server = await serving((stream) => {
+    stream.respond({ ":status": 200, "content-type": "application/grpc" });
+    const pour = () => {
+      if (stream.destroyed) return;
+      sentBytes += MANY.length;
+      if (stream.write(MANY)) hostClock.after(0, pour);
+      else stream.once("drain", pour);
+    };
+    pour();
+  });
+  const beginMs = hostClock.monotonicMs();
+  const asked = { service: "", userAgent: "kube-probe/1.36" };
+  const health = await createProber(hostClock).grpc({ host: "127.0.0.1", port: server.port }, asked, LIMIT_MS, signal);
+  assert.deepEqual(health, {
+    kind: "refused",
+    code: 13,
+    message: "cardinality violation: expected <EOF> for non server-streaming RPCs, but received another message",
+  });
+  assert.ok(hostClock.monotonicMs() - beginMs < LIMIT_MS / 2, `${hostClock.monotonicMs() - beginMs} ms`);
+  assert.ok(sentBytes < 8 * 1024 * 1024, `${sentBytes} bytes`);
+});
+
+const healthAt = ({ port }: { readonly port: number }) =>
+  createProber(hostClock).grpc({ host: "127.0.0.1", port }, { service: "", userAgent: "kube-probe" }, LIMIT_MS, signal);
+
+test("[12.6] a message of exactly the limit is the answer of a gRPC server, a longer one is refused", async () => {
+  let sizeBytes = HEALTH_MESSAGE_BYTES_MAX;
+  await using server = await serving((stream) => {
+    stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    const serving = [0x08, 0x01];
+    stream.end(frame(Buffer.alloc(sizeBytes).fill(Buffer.from(serving), 0, serving.length)));
+  });
+  assert.deepEqual(await healthAt(server), { kind: "status", status: "SERVING" });
+  sizeBytes += 1;
+  const message = `an answer of ${sizeBytes} bytes is over the limit of ${HEALTH_MESSAGE_BYTES_MAX}`;
+  assert.deepEqual(await healthAt(server), { kind: "refused", code: 8, message });
+});
+
+test("[12.6] the message of a gRPC error is cut at the limit", async () => {
+  const most = "x".repeat(GRPC_ERROR_BYTES_MAX);
+  let message = most;
+  await using server = await serving((stream) => {
+    const status = { "grpc-status": "5", "grpc-message": message };
+    stream.respond({ ":status": 200, "content-type": "application/grpc", ...status }, { endStream: true });
+  });
+  assert.deepEqual(await healthAt(server), { kind: "refused", code: 5, message: most });
+  message = `${most}y`;
+  assert.deepEqual(await healthAt(server), { kind: "refused", code: 5, message: `${most}... (1 more characters)` });
+});

@@ -1,0 +1,136 @@
+/** A node of Deckhand's with a server beside it whose answers to probes never end, and pods whose authors mean harm. */
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import type { Container, Pod, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
+import { NODE_OPTIONS } from "../../tools/build/executable.ts";
+import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import { waitUntil } from "../cluster/wait.ts";
+import { scrape } from "../integration/node-metrics/scrape.ts";
+import { builtBundle } from "./built-program.ts";
+import { rawApi } from "./raw-api.ts";
+import { LASTING } from "./survival-world.ts";
+
+const SERVER = fileURLToPath(new URL("hostile-pod-server.ts", import.meta.url));
+const PORTS = { grpc: 17_001, http: 17_002 };
+/** A probe that a pod's author wants to last: it fails for as long as the test runs and ends nothing. */
+const LASTING_PROBE = { periodSeconds: 1, timeoutSeconds: 60, failureThreshold: 1_000_000 };
+
+export class HostileWorld {
+  readonly cluster: Cluster;
+  readonly node: ClusterNode;
+  readonly #api: Awaited<ReturnType<typeof rawApi>>;
+
+  private constructor(cluster: Cluster, node: ClusterNode, api: Awaited<ReturnType<typeof rawApi>>) {
+    this.cluster = cluster;
+    this.node = node;
+    this.#api = api;
+  }
+
+  static async start(): Promise<HostileWorld> {
+    // With the executable's options, which decide how much memory the agent keeps.
+    const deckhand = [process.execPath, ...NODE_OPTIONS, await builtBundle()];
+    const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options: { deckhand } }] });
+    try {
+      const node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
+      const command = [process.execPath, SERVER, node.address, String(PORTS.grpc), String(PORTS.http)];
+      await cluster.start({ name: "hostile", command, ready: { kind: "listens", port: PORTS.http } }, node);
+      return new HostileWorld(cluster, node, await rawApi(cluster));
+    } catch (error) {
+      await cluster.down();
+      throw error;
+    }
+  }
+
+  down(): Promise<void> {
+    return this.cluster.down();
+  }
+
+  get agentPid(): number {
+    return this.cluster.component(`kubelet@${this.node.name}`).pid;
+  }
+
+  agentLog(): Promise<string> {
+    return readFile(this.cluster.component(`kubelet@${this.node.name}`).logFile, "utf8");
+  }
+
+  podOf(name: string, own: Partial<Container> = {}, spec: Partial<PodSpec> = {}): Pod {
+    return {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: { name, namespace: "default" },
+      spec: {
+        nodeName: this.node.name,
+        automountServiceAccountToken: false,
+        terminationGracePeriodSeconds: 1,
+        containers: [{ name: "app", image: BUSYBOX_IMAGE, command: [...LASTING], ...own }],
+        ...spec,
+      },
+    };
+  }
+
+  /** Its image has a name of 200 KB. */
+  longName(name: string): Pod {
+    return this.podOf(name, { image: `A${".a".repeat(100_000)}` });
+  }
+
+  /** Its gRPC probe is answered without an end. */
+  endlessGrpc(name: string): Pod {
+    return this.#probed(name, { grpc: { port: PORTS.grpc } });
+  }
+
+  /** Its HTTP probe is answered byte by byte without an end. */
+  trickle(name: string): Pod {
+    return this.#probed(name, { httpGet: { path: "/", port: PORTS.http } });
+  }
+
+  async create(pod: Pod): Promise<void> {
+    const { status, body } = await this.#api("POST", "/api/v1/namespaces/default/pods", pod);
+    assert.equal(status, 201, JSON.stringify(body).slice(0, 1_000));
+  }
+
+  async delete(name: string): Promise<void> {
+    await this.#api("DELETE", `/api/v1/namespaces/default/pods/${name}?gracePeriodSeconds=0`);
+  }
+
+  async find(name: string): Promise<Pod> {
+    return (await this.#api("GET", `/api/v1/namespaces/default/pods/${name}`)).body as Pod;
+  }
+
+  async runs(name: string): Promise<void> {
+    const isRunning = async () => (await this.find(name)).status?.phase === "Running";
+    await waitUntil(`${name} to run`, 30_000, isRunning, 20);
+  }
+
+  /** When the node's lease was renewed last, by the API server's word. */
+  async leaseWallMs(): Promise<number> {
+    const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${this.node.name}`;
+    const { body } = await this.#api("GET", path);
+    return Date.parse((body as { readonly spec: { readonly renewTime: string } }).spec.renewTime);
+  }
+
+  async residentBytes(): Promise<number> {
+    const status = await readFile(`/proc/${this.agentPid}/status`, "latin1");
+    return 1024 * Number(/^VmRSS:\s*(\d+)/m.exec(status)?.[1]);
+  }
+
+  /** Since it was asked the last time. */
+  async loopDelayMs(): Promise<{ readonly p99: number; readonly max: number }> {
+    const figures = await scrape(this.cluster, this.node);
+    const of = (name: string) => 1_000 * (figures.get(name)?.samples[0]?.value ?? Number.NaN);
+    return { p99: of("nodejs_eventloop_lag_p99_seconds"), max: of("nodejs_eventloop_lag_max_seconds") };
+  }
+
+  /** How long the node's own health check took. */
+  async healthMs(): Promise<number> {
+    const askedMs = performance.now();
+    const { stdout } = await this.node.run("wget", "-qO-", "http://127.0.0.1:10248/healthz");
+    assert.equal(stdout, "ok");
+    return performance.now() - askedMs;
+  }
+
+  #probed(name: string, handler: Probe): Pod {
+    return this.podOf(name, { livenessProbe: { ...handler, ...LASTING_PROBE } }, { hostNetwork: true });
+  }
+}
