@@ -6,6 +6,7 @@ import { livenessExample, wrongTagExample } from "../sim/explain-world.ts";
 import { hourAsMarkdown } from "../sim/measure-api-cost.ts";
 import { sequencesAsMarkdown } from "../sim/sequences.ts";
 import { findingsAsMarkdown } from "../src/domain/doctor/show.ts";
+import { LIMIT_MODULES, limitsAsMarkdown, limitsOf } from "./limits.ts";
 import { inRepository, repositoryRoot } from "./repository.ts";
 
 const ENGLISH = "docs/from-the-go-kubelet.md";
@@ -125,4 +126,32 @@ test("docs/explain.md shows what is printed today", async () => {
 
 test("docs/doctor.md lists every finding as the code has it", () => {
   assert.equal(block("docs/doctor.md", "findings", findingsAsMarkdown()), findingsAsMarkdown(), AGAIN);
+});
+
+describe("bounds on input from outside", () => {
+  test("docs/security.md lists them as they are", async () => {
+    const wanted = await limitsAsMarkdown();
+    assert.equal(block("docs/security.md", "limits", wanted), wanted.trim(), AGAIN);
+  });
+
+  /** Node's own server holds requests against these, each after ten seconds or more. */
+  const BY_NODE = ["handshakeMsMax", "requestMsMax", "idleMsMax", "longAnswerMsMax"].map((name) => `LIMITS.${name}`);
+
+  test("each says what it bounds, and a test exceeds it", async () => {
+    for (const module of LIMIT_MODULES) {
+      for (const { name, what, tests } of await limitsOf(module)) {
+        assert.notEqual(what, "", `${module}: ${name} has no comment`);
+        if (!BY_NODE.includes(name)) assert.notDeepEqual(tests, [], `${module}: no test names ${name}`);
+      }
+    }
+  });
+
+  test("docs/security.md names no path that does not exist", () => {
+    const paths = pathsIn(read("docs/security.md"));
+    assert.ok(paths.length > 30);
+    assert.deepEqual(
+      paths.filter((path) => !existsSync(inRepository(path))),
+      [],
+    );
+  });
 });
