@@ -25,7 +25,7 @@ async function told(name: string, own: Parameters<ReturnType<typeof plainPods>["
   return { waiting, events: (await eventsOf("hostile")).map(({ message = "" }) => message) };
 }
 
-test("[9.1] an image name of 200 KB: what its status and its events say has a bound", async () => {
+test("an image name of 200 KB: what its status and its events say has a bound", async () => {
   const { waiting, events } = await told("image", { image: `A${".a".repeat(LONG / 2)}` });
   assert.equal(waiting?.reason, "InvalidImageName");
   const message = waiting.message ?? "";
@@ -37,7 +37,7 @@ test("[9.1] an image name of 200 KB: what its status and its events say has a bo
   );
 });
 
-test("[7.21] a postStart hook that prints 200 KB and fails: what its status and its events say has a bound", async () => {
+test("[7.15] a postStart hook that prints 200 KB and fails: what its status and its events say has a bound", async () => {
   const command = [
     ...scripted({ stdout: "x".repeat(LONG), stderr: "y".repeat(LONG), exit: { afterMs: 100, code: 9 } }),
   ];

@@ -62,11 +62,11 @@ suite("a node with hostile pods", () => {
     assert.match(await world.agentLog(), /KubeletEnsureSecretPulledImages is on, but has no effect yet/);
   });
 
-  test("[9.1] an image name of 200 KB", async () => {
+  test("an image name of 200 KB", async () => {
     await endures("an image name of 200 KB", [world.longName("image")], "beside-image");
   });
 
-  test("[12.6] a gRPC probe that is answered without an end", async () => {
+  test("[12.5] a gRPC probe that is answered without an end", async () => {
     await endures("an endless answer to a gRPC probe", [world.endlessGrpc("grpc")], "beside-grpc");
   });
 

@@ -104,7 +104,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
       files: [
         ...integration("node-api", "api-wire", "cri-contract", "restart-differential", "image-pulls", "mounts"),
         ...proof("wires", "mounts"),
-        ...integration("cri-wire", "hostile-clients", "journal-speed", "otlp-wire"),
+        ...integration("cri-wire", "hostile-clients", "hostile-pods", "journal-speed", "otlp-wire"),
       ],
       concurrency: 3,
     },

@@ -28,7 +28,7 @@ async function serving(onStream: (stream: ServerHttp2Stream) => void) {
   };
 }
 
-test("[12.6] a gRPC server that never stops answering is refused at its second message", async () => {
+test("[12.5] a gRPC server that never stops answering is refused at its second message", async () => {
   let sentBytes = 0;
   await using server = await serving((stream) => {
     stream.respond({ ":status": 200, "content-type": "application/grpc" });
