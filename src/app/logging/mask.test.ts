@@ -11,6 +11,9 @@ describe("masking text that somebody else chose", () => {
     "a-",
     "-eyJ",
     "eyJaaaaaa.",
+    "-eyJ.",
+    "-eyJ.a.",
+    "a-b.c.",
     ".eyJaaaaaa",
     "a://a:",
     "a:b:",
@@ -39,6 +42,13 @@ describe("masking text that somebody else chose", () => {
       maskText("x".repeat(LOG_TEXT_BYTES_MAX + 1)),
       `${"x".repeat(LOG_TEXT_BYTES_MAX)}... (cut, ${LOG_TEXT_BYTES_MAX + 1} characters)`,
     );
+  });
+
+  test("a token is masked after a hyphen too", () => {
+    const token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJhZGEifQ.c2lnbmF0dXJl";
+    for (const before of ["", "-", "id-", "a-b-", "x.", "=", '"']) {
+      assert.equal(maskText(`${before}${token} end`), `${before}<masked> end`);
+    }
   });
 
   test("a credential over the place of the cut is masked", () => {

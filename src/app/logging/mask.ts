@@ -40,7 +40,8 @@ const PATTERNS: readonly (readonly [RegExp, string])[] = [
   // A whole key, or the part of one that a line break left.
   [/-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|$)/g, MASK],
   [/\b(Bearer|Basic)\s+[-A-Za-z0-9._~+/]{6,}=*/gi, `$1 ${MASK}`],
-  [/(?<![-A-Za-z0-9_])eyJ[-A-Za-z0-9_]{5,}\.[-A-Za-z0-9_]+\.[-A-Za-z0-9_]*/g, MASK],
+  // Looked for only in a run of its characters that two dots follow, so that each run is read once.
+  [/(?<![-\w])(?=[-\w]+\.[-\w]+\.)((?:[-\w]*?-)?)eyJ[-\w]{5,}\.[-\w]+\.[-\w]*/g, `$1${MASK}`],
   [/\b[a-z0-9]{6}\.[a-z0-9]{16}\b/g, MASK],
   [/(\\?"(?:auth|password|identitytoken|registrytoken|token)\\?"\s*:\s*\\?")[^"\\]+/gi, `$1${MASK}`],
   [/\b((?:access_|id_|refresh_)?token|password|passwd|secret|client_secret)=[^\s&"',;]+/gi, `$1=${MASK}`],
