@@ -27,7 +27,7 @@ export async function watchMemory(
     const used = usedBytes();
     if (used > AGENT_MEMORY_BYTES_MAX) {
       const error = new Error(`the agent uses ${used} bytes of memory, more than ${AGENT_MEMORY_BYTES_MAX}`);
-      log.error("Shutting down to be started anew; pods stay as they are", error);
+      log.error("Shutting down to be restarted; pods stay as they are", error);
       return end(error);
     }
     await sleep(clock, LOOK_EVERY_MS, shutdown).catch((error: unknown) => {

@@ -21,7 +21,7 @@ export const USER_RANGES_FILE_BYTES_MAX = 64 * 1024;
 /** Of the node's resolver file, as the Go kubelet. */
 export const RESOLVER_FILE_BYTES_MAX = 10 * 1024 * 1024;
 
-/** Of a file of the journal. */
+/** Of a file of the journal: far above what compaction lets it become. */
 export const JOURNAL_SEGMENT_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Of a record of the journal; texts of a longer one are cut. */

@@ -13,7 +13,6 @@ export type Verified =
   | { readonly kind: "nameless" }
   | { readonly kind: "refused"; readonly why: string };
 
-/** Whoever asks chooses the certificates, and what is checked here stops everything else. */
 const CLIENT_AUTH = "1.3.6.1.5.5.7.3.2";
 const ANY_USE = "2.5.29.37.0";
 const UID = "1.3.6.1.4.1.57683.2";

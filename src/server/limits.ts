@@ -40,7 +40,7 @@ export const HEALTHZ_LIMITS = { strangersMax: 64, strangersPerPeerMax: 64, stran
 /** Of a posted form. */
 export const FORM_BYTES_MAX = 64 * 1024;
 
-/** Of signatures that are checked for one client's certificate. */
+/** Of signatures that are checked for one client, who chooses the certificates: the check blocks everything else. */
 export const SIGNATURES_CHECKED_MAX = 32;
 
 /** Of certificates that a client may present. */

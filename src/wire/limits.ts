@@ -27,7 +27,7 @@ export const DBUS_MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
 /** Of an answer of the API server that is asked for once, before there is a client. */
 export const API_ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 
-/** Of one change that a watch tells. */
+/** Of one event of a watch: the API server keeps objects below 3 MiB. */
 export const WATCH_LINE_BYTES_MAX = 64 * 1024 * 1024;
 
 /** Of what a tool such as mount or mkfs prints. */

@@ -10,7 +10,6 @@ import { decodeSegment, encodeHeader, type SegmentContent } from "./segment-text
 
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
-/** Far above what compaction lets a segment become. */
 const COPIES_MAX = 5;
 
 const SEGMENT_NAME = /^journal-(\d{8,})\.log$/;

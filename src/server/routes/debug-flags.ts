@@ -1,10 +1,10 @@
 /** The verbosity of the log, changed while the process runs. */
-import type { IncomingMessage } from "node:http";
 import { goQuote } from "../../base/go-text.ts";
 import { send } from "../answers.ts";
 import { FLAG_BODY_BYTES_MAX } from "../limits.ts";
 import { ANY_METHOD, plainRoute } from "../plain-route.ts";
-import { Refusal, type Route } from "../route.ts";
+import { readBody } from "../read-body.ts";
+import type { Route } from "../route.ts";
 
 /** Go says no more of these. */
 const TYPE = "text/plain";
@@ -16,7 +16,7 @@ export const verbosityRoute = (setVerbosity: (verbosity: number) => void): Route
     { methods: ANY_METHOD, subresources: ["proxy"], switch: "debugFlags" },
     async ({ request }, response) => {
       if (request.method !== "PUT") return send(response, 406, TYPE, "unsupported http method\n");
-      const text = await bodyOf(request);
+      const text = await readBody(request, FLAG_BODY_BYTES_MAX, "the value is too large");
       const fault = faultOf(text);
       if (fault !== undefined)
         return send(response, 400, TYPE, `strconv.ParseUint: parsing ${goQuote(text)}: ${fault}\n`);
@@ -28,17 +28,4 @@ export const verbosityRoute = (setVerbosity: (verbosity: number) => void): Route
 function faultOf(text: string): string | undefined {
   if (!/^\d+$/.test(text)) return "invalid syntax";
   return Number(text) > VERBOSITY_MAX ? "value out of range" : undefined;
-}
-
-/** No number is longer. */
-async function bodyOf(request: IncomingMessage): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  // A request that this loop destroyed would have no socket, which its answer and the listener need.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.byteLength;
-    if (bytes > FLAG_BODY_BYTES_MAX) throw new Refusal(413, "the value is too large");
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString();
 }

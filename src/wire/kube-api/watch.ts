@@ -10,7 +10,6 @@ import { eventError, parseJson } from "./answers.ts";
 import type { Exchange } from "./exchange.ts";
 import { LineSplitter } from "./line-splitter.ts";
 
-/** The server keeps objects below 3 MiB; an event that exceeds this is not one. */
 const INITIAL_EVENTS_END = "k8s.io/initial-events-end";
 
 interface RawEvent {
