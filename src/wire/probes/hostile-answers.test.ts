@@ -2,11 +2,13 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { test } from "node:test";
+import type { Clock } from "../../ports/clock.ts";
 import { frame } from "../grpc/frames.ts";
 import { hostClock } from "../host/clock.ts";
 import { GRPC_ERROR_BYTES_MAX, HEALTH_MESSAGE_BYTES_MAX } from "../limits.ts";
+import { READ_PAUSE_MS, READS_AT_ONCE } from "./http-question.ts";
 import { createProber } from "./prober.ts";
 
 const LIMIT_MS = 10_000;
@@ -55,7 +57,7 @@ test("[12.5] a gRPC server that never stops answering is refused at its second m
 const healthAt = ({ port }: { readonly port: number }) =>
   createProber(hostClock).grpc({ host: "127.0.0.1", port }, { service: "", userAgent: "kube-probe" }, LIMIT_MS, signal);
 
-test("[12.6] a message of exactly the limit is the answer of a gRPC server, a longer one is refused", async () => {
+test("[12.5] a message of exactly the limit is the answer of a gRPC server, a longer one is refused", async () => {
   let sizeBytes = HEALTH_MESSAGE_BYTES_MAX;
   await using server = await serving((stream) => {
     stream.respond({ ":status": 200, "content-type": "application/grpc" }, { waitForTrailers: true });
@@ -69,7 +71,7 @@ test("[12.6] a message of exactly the limit is the answer of a gRPC server, a lo
   assert.deepEqual(await healthAt(server), { kind: "refused", code: 8, message });
 });
 
-test("[12.6] the message of a gRPC error is cut at the limit", async () => {
+test("[12.5] the message of a gRPC error is cut at the limit", async () => {
   const most = "x".repeat(GRPC_ERROR_BYTES_MAX);
   let message = most;
   await using server = await serving((stream) => {
@@ -79,4 +81,34 @@ test("[12.6] the message of a gRPC error is cut at the limit", async () => {
   assert.deepEqual(await healthAt(server), { kind: "refused", code: 5, message: most });
   message = `${most}y`;
   assert.deepEqual(await healthAt(server), { kind: "refused", code: 5, message: `${most}... (1 more characters)` });
+});
+
+test("[12.3] an HTTP response that comes byte by byte is read whole, and in fewer reads than it has bytes", async () => {
+  const body = "0123456789".repeat(20);
+  const response = `HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const server = createTcpServer({ noDelay: true }, (socket) => {
+    const trickle = (text: string) => {
+      if (socket.destroyed || text === "") return;
+      socket.write(text.slice(0, 1));
+      hostClock.after(1, () => trickle(text.slice(1)));
+    };
+    socket.on("error", () => {});
+    trickle(response);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  let pauses = 0;
+  const clock: Clock = {
+    ...hostClock,
+    after: (ms, run) => {
+      if (ms === READ_PAUSE_MS) pauses += 1;
+      return hostClock.after(ms, run);
+    },
+  };
+  const { port } = server.address() as AddressInfo;
+  const get = { scheme: "http", host: "127.0.0.1", port, target: "/", headers: [] } as const;
+  const answer = await createProber(clock).http(get, { limitMs: LIMIT_MS, bodyBytesMax: 1_000 }, signal);
+  assert.deepEqual([answer.status, Buffer.from(answer.body).toString()], [200, body]);
+  const mostPauses = response.length / READS_AT_ONCE;
+  assert.ok(pauses > 0 && pauses < mostPauses / 2, `${pauses} pauses, ${mostPauses} if each byte were read alone`);
+  await new Promise((resolve) => server.close(resolve));
 });
