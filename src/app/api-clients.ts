@@ -12,10 +12,16 @@ import type { ApiPorts } from "./compose.ts";
 import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
 import { USER_AGENT } from "./version.ts";
 
+/** Each with a rate of its own: tokens that a stranger makes up must not delay the answers about those who are known. */
+export interface ReviewClients {
+  readonly tokens: ApiServer;
+  readonly access: ApiServer;
+}
+
 export interface ApiClients {
   readonly ports: ApiPorts;
   /** For questions about access alone: whoever asks much of the node must not use up what its pods need. */
-  readonly reviews: ApiServer;
+  readonly reviews: ReviewClients;
   close(): Promise<void>;
 }
 
@@ -47,8 +53,8 @@ function apiClients(
     events: make(UNLIMITED),
     heartbeats: make({ ...UNLIMITED, requestLimitMs: settings.heartbeatLimitMs }),
   };
-  const reviews = make(limits);
-  const own: readonly KubeApi[] = [...Object.values(clients), reviews];
+  const reviews = { tokens: make(limits), access: make(limits) };
+  const own: readonly KubeApi[] = [...Object.values(clients), ...Object.values(reviews)];
   const host = new URL(connection.url).host;
   const close = async (all: readonly KubeApi[]) => void (await Promise.all(all.map((client) => client.close())));
   if (rotation === undefined) return { ports: { ...clients, host }, reviews, close: () => close(own) };

@@ -5,7 +5,6 @@
 import type { X509Certificate } from "node:crypto";
 import { runClientCa } from "../controllers/identity/client-ca.ts";
 import { selfSignedPaths } from "../controllers/identity/self-signed.ts";
-import type { ApiServer } from "../ports/api-server.ts";
 import { AccessLog } from "../server/access-log.ts";
 import type { AuthenticationParts } from "../server/authentication.ts";
 import type { AuthorizationParts } from "../server/authorization.ts";
@@ -27,6 +26,7 @@ import { podsRoute, runningPodsRoute } from "../server/routes/pods.ts";
 import { type Profiles, profilingRoute } from "../server/routes/profiling.ts";
 import { systemLogsRoute } from "../server/routes/system-logs.ts";
 import { flagzRoute, statuszRoute } from "../server/routes/zpages.ts";
+import type { ReviewClients } from "./api-clients.ts";
 import type { Cells, KubeletPorts, Loop } from "./compose.ts";
 import { servingLoops } from "./compose-identity.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
@@ -39,7 +39,7 @@ export interface ServerWiring {
   readonly options: CompiledOptions;
   readonly cells: Cells;
   /** Undefined: a node without an API server. */
-  readonly reviews: ApiServer | undefined;
+  readonly reviews: ReviewClients | undefined;
   readonly checks: readonly HealthCheck[];
   readonly otherRoutes: readonly Route[];
   readonly observer: RequestObserver;
@@ -153,7 +153,7 @@ const VERSIONS = { binaryVersion: `${major}.${minor}.${patch}`, emulationVersion
 const PAGES = ["/configz", "/debug", "/flagz", "/healthz", "/metrics"];
 
 function authenticationOf(
-  { ports, options, cells, reviews: api }: ServerWiring,
+  { ports, options, cells, reviews }: ServerWiring,
   shutdown: AbortSignal,
 ): AuthenticationParts {
   const { tokenKeepMs: keepMs, anonymous } = options.server.authentication;
@@ -163,7 +163,9 @@ function authenticationOf(
     anonymous,
     authorities: authoritiesOf(cells),
     tokens:
-      keepMs === undefined || api === undefined ? undefined : { api, desk: new ReviewDesk(clock, shutdown), keepMs },
+      keepMs === undefined || reviews === undefined
+        ? undefined
+        : { api: reviews.tokens, desk: new ReviewDesk(clock, shutdown), keepMs },
   };
 }
 
@@ -180,10 +182,10 @@ function authoritiesOf({ clientCa }: Cells): () => readonly X509Certificate[] {
   };
 }
 
-function authorizationOf({ ports, options, reviews: api }: ServerWiring, shutdown: AbortSignal): AuthorizationParts {
+function authorizationOf({ ports, options, reviews }: ServerWiring, shutdown: AbortSignal): AuthorizationParts {
   const { authorization } = options.server;
   const { clock } = ports;
   if (authorization.mode === "alwaysAllow") return authorization;
-  if (api === undefined) throw new Error("no client provided, cannot use webhook authorization");
-  return { ...authorization, api, desk: new ReviewDesk(clock, shutdown), nodeName: options.node.name };
+  if (reviews === undefined) throw new Error("no client provided, cannot use webhook authorization");
+  return { ...authorization, api: reviews.access, desk: new ReviewDesk(clock, shutdown), nodeName: options.node.name };
 }
