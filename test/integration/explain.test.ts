@@ -234,6 +234,16 @@ async function makeWorld(): Promise<void> {
   });
 }
 
+/** Pods of `FAILURES` whose container runs for at most a second and is started again and again. */
+const CRASHING = ["crash-loop", "no-memory", "post-start-fails", "init-fails"];
+
+function isBackingOff(name: string): boolean {
+  const { initContainerStatuses = [], containerStatuses = [] } = pods.latest(name)?.status ?? {};
+  return [...initContainerStatuses, ...containerStatuses].some(
+    ({ state }) => state?.waiting?.reason === "CrashLoopBackOff",
+  );
+}
+
 const idOf = (name: string): string => pods.latest(name)?.status?.containerStatuses?.[0]?.containerID ?? "";
 
 async function end(name: string): Promise<void> {
@@ -303,6 +313,13 @@ void suite("why pods are as they are", () => {
         (what) => !timeline.some((l) => l.what === what),
       ),
       [],
+    );
+    // A stopped agent cannot know how a container ended that was running at the time.
+    await waitUntil(
+      "every crashing container to be in back-off",
+      LIMIT_MS,
+      async () => CRASHING.every(isBackingOff),
+      50,
     );
     await cluster.component(`kubelet@${node.name}`).end();
     await cluster.component("kube-apiserver").pause();

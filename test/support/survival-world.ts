@@ -43,7 +43,8 @@ export class SurvivalWorld {
   readonly #api: Awaited<ReturnType<typeof rawApi>>;
   readonly #wanted = new Map<string, LivingPod>();
   readonly #endedMs = new Map<string, number>();
-  readonly #runtimeKillsMs: number[] = [];
+  /** When the runtime was killed, and when it was back: until then nobody ends what it was starting. */
+  readonly #runtimeKills: { readonly killMs: number; backMs: number }[] = [];
   /** Starts that a kill cut short, and that the runtime took back. */
   readonly cutShort = new Set<string>();
   #made = 0;
@@ -154,8 +155,14 @@ export class SurvivalWorld {
   }
 
   async kill(component: string): Promise<void> {
-    if (component === RUNTIME) this.#runtimeKillsMs.push(Date.now());
+    if (component === RUNTIME) this.#runtimeKills.push({ killMs: Date.now(), backMs: Number.POSITIVE_INFINITY });
     await this.cluster.component(component).kill();
+  }
+
+  async restart(component: string): Promise<void> {
+    await this.cluster.component(component).restart();
+    const last = this.#runtimeKills.at(-1);
+    if (component === RUNTIME && last !== undefined) last.backMs = Date.now();
   }
 
   /**
@@ -168,8 +175,8 @@ export class SurvivalWorld {
     const failed = /(StartContainer|RunPodSandbox) for .* failed.*cancell?ed/;
     const takenBack = log.split("\n").filter((line) => failed.test(line));
     for (const { id, alive, firstSeenMs, lastAliveMs } of this.oracle.containers) {
-      const around = this.#runtimeKillsMs.some(
-        (killMs) => firstSeenMs > killMs - CUT_MS && lastAliveMs < killMs + CUT_MS,
+      const around = this.#runtimeKills.some(
+        ({ killMs, backMs }) => firstSeenMs > killMs - CUT_MS && lastAliveMs < backMs + CUT_MS,
       );
       if (alive || told.has(id) || !(around || takenBack.some((line) => line.includes(id)))) continue;
       this.oracle.hasCause(id);

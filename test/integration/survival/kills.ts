@@ -33,7 +33,7 @@ export function containersOutliveKills(worldOf: () => SurvivalWorld, size: Survi
       for (let kill = 0; kill < kills; kill += 1) {
         await pause(lifeMs());
         await worldOf().kill(component);
-        await worldOf().cluster.component(component).restart();
+        await worldOf().restart(component);
       }
     } finally {
       done.abort();
