@@ -12,7 +12,7 @@ const MODULE = new URL("../../sim/scenarios/all-crash-points.ts", import.meta.ur
 describe("killed at any call", () => {
   let found: ReadonlyMap<string, Enumeration> = new Map();
   before(async () => {
-    found = await apart(MODULE, allCrashPoints, { stride: wholeSize() ? 1 : 131 });
+    found = await apart(MODULE, allCrashPoints, { stride: wholeSize() ? 1 : 173 });
   });
   for (const { name } of scenarios) {
     test(`${name}: killed at any call, no rule is broken and all comes right`, () => {

@@ -8,7 +8,7 @@ import { World } from "../../sim/world.ts";
 import { figure } from "../figures.ts";
 import { seed, wholeSize } from "../size.ts";
 
-const NODES = wholeSize() ? 5000 : 1000;
+const NODES = wholeSize() ? 5000 : 500;
 const MINUTES = wholeSize() ? 10 : 2;
 
 setFlagsFromString("--expose-gc");

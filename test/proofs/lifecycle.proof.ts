@@ -21,7 +21,7 @@ import { apart } from "../support/apart.ts";
 const SHARE = Number(process.env["DECKHAND_SHARE"] ?? "1");
 /** The 54th is in the midst of a start, whatever else a scenario is about. */
 const CALLS = wholeSize() ? { stride: SHARE } : { stride: 250, from: 54 };
-const SEEDS = wholeSize() ? 200 / SHARE : 3;
+const SEEDS = wholeSize() ? 200 / SHARE : 2;
 const MINUTES = wholeSize() ? 60 : 10;
 /** Small, it runs beside other tests. */
 const threads = [...Array(wholeSize() ? availableParallelism() : 1).keys()];

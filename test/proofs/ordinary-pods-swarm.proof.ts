@@ -10,7 +10,7 @@ import { figure } from "../figures.ts";
 import { seed, wholeSize } from "../size.ts";
 import { apart } from "../support/apart.ts";
 
-const SEEDS = wholeSize() ? 200 : 6;
+const SEEDS = wholeSize() ? 200 : 4;
 const MINUTES = wholeSize() ? 60 : 10;
 
 test("whatever fails and whoever dies, volumes are there and whole while containers run, and gone when pods are", async () => {

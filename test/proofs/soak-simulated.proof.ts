@@ -1,5 +1,5 @@
 /**
- * A node that works for simulated hours, with its garbage collected after each: nothing that the agent holds may grow. Small: an hour after the first half.
+ * A node that works for simulated hours, with its garbage collected after each: nothing that the agent holds may grow. Small: three quarters of an hour after the first half.
  * Whole: a day, judged from the hour on in which every table that is bounded is full.
  */
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { figure } from "../figures.ts";
 import { wholeSize } from "../size.ts";
 import { AbortListeners } from "../support/abort-listeners.ts";
 
-const SIZE = wholeSize() ? { warmUpHours: 8, hours: 24 } : { warmUpHours: 0.5, hours: 1.5 };
+const SIZE = wholeSize() ? { warmUpHours: 8, hours: 24 } : { warmUpHours: 0.5, hours: 1.25 };
 /** A leak of the agents that leak on purpose shows at once. */
 const UNTIL_FOUND = { warmUpHours: 0.25, hours: 0.75 };
 const MB = 1e6;
