@@ -81,7 +81,12 @@ export async function isAlive({ pid, startTicks: since }: { readonly pid: number
 /** Sends a signal, unless the process is gone. */
 export async function sendSignal(component: ComponentRecord, signal: NodeJS.Signals): Promise<void> {
   if (!(await isAlive(component))) return;
-  process.kill(component.pid, signal);
+  try {
+    process.kill(component.pid, signal);
+  } catch (error) {
+    // It went between the look and the signal.
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 /** SIGSTOP, and back when every thread stands still: until then the process may still answer. */
