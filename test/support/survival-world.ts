@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import type { SeededRandom } from "../../sim/seeded-random.ts";
-import type { Pod } from "../../src/api/gen/core-v1.ts";
+import type { ContainerStateTerminated, Pod } from "../../src/api/gen/core-v1.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
@@ -31,6 +31,8 @@ export const lastingPod = (name: string, more: Partial<NonNullable<Pod["spec"]>>
 
 /** How long a start may last that a kill cuts short. */
 const CUT_MS = 2_000;
+/** Of a container whose end the runtime did not see. */
+const UNKNOWN_EXIT_CODE = 255;
 
 interface LivingPod {
   readonly name: string;
@@ -169,7 +171,7 @@ export class SurvivalWorld {
    * A runtime takes back what it was starting when its caller dies: it says so in its log. One that dies itself cannot; then the
    * container's whole life lies around the kill. Neither was ever told as running.
    */
-  async #excuseCutShort(entries: readonly AuditEntry[]): Promise<(id: string | undefined) => boolean> {
+  async #excuseCutShort(entries: readonly AuditEntry[]): Promise<(ended: ContainerStateTerminated) => boolean> {
     const told = toldRunning(entries);
     const log = await readFile(this.cluster.component(RUNTIME).logFile, "utf8");
     const failed = /(StartContainer|RunPodSandbox) for .* failed.*cancell?ed/;
@@ -182,8 +184,17 @@ export class SurvivalWorld {
       this.oracle.hasCause(id);
       this.cutShort.add(id);
     }
-    // Some were taken back before their program ran at all.
-    return (id) => id !== undefined && (this.cutShort.has(id) || takenBack.some((line) => line.includes(id)));
+    const seen = new Set(this.oracle.containers.map(({ id }) => id));
+    const inKill = (at: string | undefined) =>
+      this.#runtimeKills.some(
+        ({ killMs, backMs }) => Date.parse(at ?? "") > killMs - CUT_MS && Date.parse(at ?? "") < backMs + CUT_MS,
+      );
+    return ({ containerID, exitCode, finishedAt }) => {
+      const id = containerID?.replace(/^.*:\/\//, "") ?? "";
+      // Some were taken back before their program ran at all. Of those that its death cut short, containerd knows no exit code.
+      const neverRan = !seen.has(id) && !told.has(id) && exitCode === UNKNOWN_EXIT_CODE && inKill(finishedAt);
+      return this.cutShort.has(id) || takenBack.some((line) => line.includes(id)) || neverRan;
+    };
   }
 
   /** What must be empty, whatever happened. */
@@ -193,8 +204,11 @@ export class SurvivalWorld {
     const restartCounts = (await this.pods()).flatMap(({ metadata, status }) =>
       (status?.containerStatuses ?? [])
         .filter(({ restartCount }) => restartCount > 0)
-        .filter(({ lastState }) => !wasCutShort(lastState?.terminated?.containerID?.replace(/^.*:\/\//, "")))
-        .map(({ name, restartCount }) => `${metadata?.name}/${name}: ${restartCount}`),
+        .filter(({ lastState }) => lastState?.terminated === undefined || !wasCutShort(lastState.terminated))
+        .map(
+          ({ name, restartCount, lastState }) =>
+            `${metadata?.name}/${name}: ${restartCount} ${JSON.stringify(lastState)}`,
+        ),
     );
     return {
       ...this.oracle.verdict(),
