@@ -120,9 +120,10 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
   const { clock } = ports;
   const { gates, configuration, flags } = options;
   const wallMs = () => clock.wallMs();
+  const monotonicMs = () => clock.monotonicMs();
   return [
     ...healthRoutes(checks, ports.logOf("healthz")),
-    podsRoute(() => podsAsKnown({ cells, options }, wallMs())),
+    podsRoute(() => podsAsKnown({ cells, options }, wallMs()), monotonicMs),
     runningPodsRoute(ports.runtime),
     configzRoute(() => encodeConfiguration({ ...configuration, ...selfSignedFiles(options) })),
     ...(gates.ComponentFlagz ? [flagzRoute(flags)] : []),

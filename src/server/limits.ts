@@ -46,6 +46,9 @@ export const SIGNATURES_CHECKED_MAX = 32;
 /** Of certificates that a client may present. */
 export const CERTIFICATES_PRESENTED_MAX = 8;
 
+/** For which requests of /pods share one list. */
+export const PODS_SHARED_MS = 100;
+
 /** Of exec, attach and port-forward sessions of a pod at once. */
 export const STREAMS_PER_POD_MAX = 16;
 

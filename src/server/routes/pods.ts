@@ -4,14 +4,26 @@ import type { Container } from "../../domain/runtime/container.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Runtime } from "../../ports/runtime.ts";
 import { sendJson } from "../answers.ts";
+import { PODS_SHARED_MS } from "../limits.ts";
 import { plainRoute, READ } from "../plain-route.ts";
 import type { Route } from "../route.ts";
 
-/** `pods`: those that were given to the node, each with what the node makes of it now. */
-export const podsRoute = (pods: () => readonly Pod[]): Route =>
-  plainRoute("/pods", { methods: READ, subresources: ["pods", "proxy"], readOnlyPort: true }, (_, response) =>
-    sendJson(response, podList(pods().map(asItem))),
+/**
+ * `pods`: those that were given to the node, each with what the node makes of it now. Requests within `PODS_SHARED_MS` get the same list, so that
+ * many of them cost the node little: the read-only port asks nobody who they are.
+ */
+export function podsRoute(pods: () => readonly Pod[], monotonicMs: () => number): Route {
+  let last: { readonly atMs: number; readonly text: string } | undefined;
+  const listNow = (): string => {
+    const nowMs = monotonicMs();
+    if (last === undefined || nowMs - last.atMs >= PODS_SHARED_MS)
+      last = { atMs: nowMs, text: podList(pods().map(asItem)) };
+    return last.text;
+  };
+  return plainRoute("/pods", { methods: READ, subresources: ["pods", "proxy"], readOnlyPort: true }, (_, response) =>
+    sendJson(response, listNow()),
   );
+}
 
 export const runningPodsRoute = (runtime: Pick<Runtime, "listSandboxes" | "listContainers">): Route =>
   plainRoute(

@@ -7,7 +7,7 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Container } from "../../domain/runtime/container.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import { pingCheck } from "../healthz.ts";
-import { FLAG_BODY_BYTES_MAX } from "../limits.ts";
+import { FLAG_BODY_BYTES_MAX, PODS_SHARED_MS } from "../limits.ts";
 import type { Route } from "../route.ts";
 import { configzRoute } from "./configz.ts";
 import { verbosityRoute } from "./debug-flags.ts";
@@ -43,11 +43,35 @@ test("[20.6] health is told at once, check by check, and in words", async (t) =>
   assert.equal((await ask("/healthz/nothing")).status, 404);
 });
 
-test("[20.4] pods are a PodList without the kinds of its items", async (t) => {
-  let pods: readonly Pod[] = [];
+test("[20.4] requests of /pods within a tenth of a second share one list", async (t) => {
+  let lists = 0;
+  let nowMs = 0;
+  const list = () => {
+    lists += 1;
+    return [];
+  };
   const ask = await served(
     t,
-    podsRoute(() => pods),
+    podsRoute(list, () => nowMs),
+  );
+  for (let index = 0; index < 10; index += 1) assert.equal((await ask("/pods")).status, 200);
+  nowMs = PODS_SHARED_MS - 1;
+  await ask("/pods");
+  assert.equal(lists, 1);
+  nowMs = PODS_SHARED_MS;
+  await ask("/pods");
+  assert.equal(lists, 2);
+});
+
+test("[20.4] pods are a PodList without the kinds of its items", async (t) => {
+  let pods: readonly Pod[] = [];
+  let nowMs = 0;
+  const ask = await served(
+    t,
+    podsRoute(
+      () => pods,
+      () => nowMs,
+    ),
   );
   assert.deepEqual(answerOf(await ask("/pods")), [
     200,
@@ -61,6 +85,7 @@ test("[20.4] pods are a PodList without the kinds of its items", async (t) => {
     status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] },
   };
   pods = [pod];
+  nowMs += PODS_SHARED_MS;
   const { body, headers } = await ask("/pods");
   assert.equal(headers["content-type"], "application/json");
   assert.deepEqual(JSON.parse(body), {
