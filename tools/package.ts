@@ -1,13 +1,13 @@
 /**
  * `npm run package [-- [--to folder] [arm64]]`: builds the program (as `npm run build`) and puts it into packages below dist, or below another folder, as a Debian package, an OCI image and an npm
- * package. For another kind of machine there is a Debian package.
+ * package, with their SHA-256 in `SHA256SUMS`. For another kind of machine there is a Debian package.
  */
 import { statSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { otherMachine } from "./build/other-node.ts";
 import { buildForOther, buildProgram } from "./build/program.ts";
-import { buildDebFor, buildPackages } from "./package/packages.ts";
+import { buildDebFor, buildPackages, writeChecksums } from "./package/packages.ts";
 import { inRepository, repositoryRoot } from "./repository.ts";
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { to: { type: "string" } } });
@@ -16,6 +16,8 @@ const program = await buildProgram(resolve(values.to ?? inRepository("dist")));
 const folder = join(program.folder, "packages");
 const { deb, image, npm } = buildPackages(program, folder);
 const others = wanted.map((machine) => buildDebFor(machine, buildForOther(program, machine), folder));
-for (const file of [deb, image, npm, ...others]) {
+const files = [deb, image, npm, ...others];
+writeChecksums(files, folder);
+for (const file of files) {
   process.stdout.write(`${relative(repositoryRoot, file)}: ${(statSync(file).size / 1e6).toFixed(1)} MB\n`);
 }

@@ -1,8 +1,8 @@
 /** What `npm run package` makes: the same bytes each time, and an npm package that runs with nothing beside it but Node. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { copyFileSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { basename } from "node:path";
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import type { BuiltProgram } from "../../tools/build/program.ts";
 import { buildPackages, type Packages } from "../../tools/package/packages.ts";
@@ -15,6 +15,27 @@ import { examplesUnder } from "../support/typed-lines.ts";
 
 const typed = (line: string, cwd: string) => command("bash", ["-ec", line], { cwd, limitMs: 300_000 });
 const sha256 = (path: string) => createHash("sha256").update(readFileSync(path)).digest("hex");
+
+interface Part {
+  readonly name: string;
+  readonly version?: string;
+  readonly purl?: string;
+  readonly hashes?: readonly { readonly content: string }[];
+  readonly components?: readonly Part[];
+}
+
+/** An OCI archive of one manifest, as a root directory. */
+async function unpackImage(archive: string, root: string, layout: string): Promise<void> {
+  for (const directory of [root, layout]) mkdirSync(directory);
+  await command("tar", ["--extract", "--file", archive, "--directory", layout]);
+  const blob = ({ digest }: { readonly digest: string }) => join(layout, "blobs", digest.replace(":", "/"));
+  const read = (path: string): unknown => JSON.parse(readFileSync(path, "utf8"));
+  const { manifests } = read(join(layout, "index.json")) as { readonly manifests: readonly [{ digest: string }] };
+  const { layers } = read(blob(manifests[0])) as { readonly layers: readonly { digest: string }[] };
+  for (const layer of layers) {
+    await command("tar", ["--extract", "--gzip", "--file", blob(layer), "--directory", root]);
+  }
+}
 
 describe("npm run package", () => {
   const folder = scratch();
@@ -34,6 +55,7 @@ describe("npm run package", () => {
   test("makes a Debian package, an image and an npm package, and nothing else", () => {
     const files = ["deckhand-0.0.0-amd64.oci.tar", "deckhand-0.0.0.tgz", "deckhand_0.0.0_amd64.deb"];
     assert.deepEqual(readdirSync(folder.path("packages")).toSorted(), files);
+    assert.deepEqual(readdirSync(folder.path("dist/packages")).toSorted(), ["SHA256SUMS", ...files].toSorted());
     for (const what of ["deb", "image", "npm"] as const)
       figure(`${what} package`, statSync(packages[what]).size, "bytes");
   });
@@ -42,6 +64,37 @@ describe("npm run package", () => {
     for (const file of [packages.deb, packages.image, packages.npm]) {
       assert.equal(sha256(folder.path(`dist/packages/${basename(file)}`)), sha256(file), file);
     }
+  });
+
+  test("sha256sum accepts the packages by their checksums, and no other bytes", async () => {
+    const check = ["--check", "--strict", "SHA256SUMS"];
+    const cwd = folder.path("dist/packages");
+    assert.equal((await command("sha256sum", check, { cwd })).match(/: OK$/gm)?.length, 3);
+    folder.write("changed/SHA256SUMS", readFileSync(join(cwd, "SHA256SUMS"), "utf8"));
+    for (const file of [packages.deb, packages.image]) copyFileSync(file, folder.path(`changed/${basename(file)}`));
+    writeFileSync(folder.path(`changed/${basename(packages.npm)}`), readFileSync(packages.npm).subarray(1));
+    await assert.rejects(command("sha256sum", check, { cwd: folder.path("changed") }));
+  });
+
+  test("the image's bill of materials has each of its Debian files, with its hash and its package", async () => {
+    const root = folder.path("image");
+    await unpackImage(packages.image, root, folder.path("layout"));
+    const bill = JSON.parse(readFileSync(join(root, "usr/share/doc/deckhand/sbom.cdx.json"), "utf8")) as Part;
+    const parts = bill.components ?? [];
+    const listed = parts
+      .filter(({ purl }) => purl?.startsWith("pkg:deb/debian/"))
+      .flatMap(({ components = [] }) => components)
+      .map(({ name, hashes }) => [name, hashes?.[0]?.content] as const);
+    const held = (await command("find", [root, "-type", "f", "-not", "-path", "*/usr/share/doc/*"]))
+      .trim()
+      .split("\n")
+      .map((path) => path.slice(root.length))
+      .filter((path) => path !== "/usr/bin/deckhand")
+      .map((path) => [path, sha256(join(root, path))] as const);
+    assert.ok(held.length > 5);
+    assert.deepEqual(new Map(listed), new Map(held));
+    const libc = parts.find(({ purl }) => purl?.startsWith("pkg:deb/debian/libc6@"));
+    assert.match(libc?.version ?? "", /^2\.\d+/);
   });
 
   test("the one file does what the page says of it", async () => {

@@ -56,8 +56,39 @@ function billOfMaterials({ version, packages, runtime }: Contents): string {
     components,
     dependencies: [{ ref, dependsOn: components.map((each) => each["bom-ref"]) }],
   };
+  return billText(body);
+}
+
+/** Its serial number follows from its contents. */
+function billText(body: object): string {
   const head = { bomFormat: "CycloneDX", specVersion: "1.6", serialNumber: `urn:uuid:${uuidOf(JSON.stringify(body))}` };
   return `${JSON.stringify({ ...head, ...body }, undefined, 2)}\n`;
+}
+
+/** A file that an image holds, with the Debian package that it is of. */
+export interface DebianFile {
+  readonly path: string;
+  readonly hash: string;
+  readonly package: string;
+  readonly version: string;
+}
+
+/** The program's bill of materials with Debian's packages, each with those of its files that the image holds. */
+export function withDebianFiles(bill: string, files: readonly DebianFile[], architecture: string): string {
+  const body = JSON.parse(bill) as { readonly components: readonly object[] };
+  const packages = [...Map.groupBy(files, (file) => file.package)].map(([name, held]) => {
+    const [{ version } = { version: "" }] = held;
+    const purl = `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`;
+    const fileOf = ({ path, hash }: DebianFile) => ({
+      type: "file",
+      "bom-ref": path,
+      name: path,
+      hashes: [{ alg: "SHA-256", content: hash }],
+    });
+    return { type: "library", "bom-ref": purl, name, version, purl, components: held.map(fileOf) };
+  });
+  const { serialNumber: _, ...rest } = { serialNumber: "", ...body, components: [...body.components, ...packages] };
+  return billText(rest);
 }
 
 const npmUrl = ({ name, version }: Piece) => `pkg:npm/${name.replace(/^@/, "%40")}@${version}`;

@@ -4,9 +4,11 @@
  * on the same Debian gives the same bytes.
  */
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { type DebianFile, withDebianFiles } from "../build/papers.ts";
 import { buildImage, gzipLayer, type Layer, type LayerEntry, ociArchive, plainLayer } from "../oci.ts";
 
 /** What the agent calls: volumes are mounted, its folder is locked, users of pods are looked up. */
@@ -28,10 +30,11 @@ export function buildImageArchive({ executable, papers, version, architecture }:
   const called = CALLED.map((path) => fileEntry(path, 0o755));
   const libraries = [...new Set([executable, ...CALLED].flatMap(librariesOf))].toSorted();
   const system = [...called, ...libraries.map((path) => fileEntry(path, 0o755))];
-  const terms = packagesOf([...CALLED, ...libraries]).map((name) =>
-    fileEntry(`/usr/share/doc/${name}/copyright`, 0o644),
-  );
-  const papersEntries = Object.entries(papers).map(
+  const held = [...CALLED, ...libraries].map(debianFile);
+  const packages = [...new Set(held.map((file) => file.package))].toSorted();
+  const terms = packages.map((name) => fileEntry(`/usr/share/doc/${name}/copyright`, 0o644));
+  const bill = withDebianFiles(papers["sbom.cdx.json"] ?? "", held, architecture);
+  const papersEntries = Object.entries({ ...papers, "sbom.cdx.json": bill }).map(
     ([name, text]): LayerEntry => ({
       kind: "file",
       path: `usr/share/doc/deckhand/${name}`,
@@ -83,19 +86,22 @@ export function librariesOf(program: string): readonly string[] {
   return [...said.matchAll(/(?:=> |^\s)(?<path>\/\S+) \(0x/gm)].map(({ groups }) => groups?.["path"] ?? "");
 }
 
-/** Debian's packages that the files are of. A file may be known by the name it has behind the link /lib or /bin, or by the other. */
-function packagesOf(paths: readonly string[]): readonly string[] {
-  const names = paths.map((path) => {
-    const real = realpathSync(path);
-    const spellings = new Set([path, real, real.replace(/^\/usr/, ""), join(dirname(path), basename(real))]);
-    for (const spelling of spellings) {
-      const name = ownerOf(spelling);
-      if (name !== undefined) return name;
-    }
-    throw new Error(`no package of Debian's has ${path}: under which terms it may be passed on is not known`);
-  });
-  return [...new Set(names)].toSorted();
+/** A file may be known to dpkg by the name it has behind the link /lib or /bin, or by the other. */
+function debianFile(path: string): DebianFile {
+  const real = realpathSync(path);
+  const spellings = new Set([path, real, real.replace(/^\/usr/, ""), join(dirname(path), basename(real))]);
+  for (const spelling of spellings) {
+    const name = ownerOf(spelling);
+    if (name === undefined) continue;
+    const hash = createHash("sha256").update(readFileSync(path)).digest("hex");
+    return { path, hash, package: name, version: versionOf(name) };
+  }
+  throw new Error(`no package of Debian's has ${path}: under which terms it may be passed on is not known`);
 }
+
+const versionOf = (name: string): string =>
+  execFileSync("dpkg-query", ["--show", "--showformat", "${Version}\n", name], { encoding: "utf8" }).split("\n")[0] ??
+  "";
 
 function ownerOf(path: string): string | undefined {
   try {

@@ -1,5 +1,7 @@
 /** All packages of one build, in a folder. */
-import { mkdirSync, readFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { BuiltProgram, OtherProgram } from "../build/program.ts";
 import { git, inRepository } from "../repository.ts";
 import { fields, parseJson, text } from "../shape.ts";
@@ -22,6 +24,15 @@ export function buildPackages(program: BuiltProgram, folder: string): Packages {
     image: buildImageArchive(image, folder),
     npm: buildNpmPackage(program.folder, folder),
   };
+}
+
+/** Of these files of the folder, as `sha256sum --check` reads them. Answers with the file. */
+export function writeChecksums(files: readonly string[], folder: string): string {
+  const output = join(folder, "SHA256SUMS");
+  const lineOf = (file: string) =>
+    `${createHash("sha256").update(readFileSync(file)).digest("hex")}  ${basename(file)}\n`;
+  writeFileSync(output, files.toSorted().map(lineOf).join(""));
+  return output;
 }
 
 /** For the kind of machine that Node calls so. Answers with the file. */
