@@ -132,6 +132,14 @@ export class HostileWorld {
     return { p99: of("nodejs_eventloop_lag_p99_seconds"), max: of("nodejs_eventloop_lag_max_seconds") };
   }
 
+  /** The probes of a pod's container so far, by the agent's own histogram. */
+  async probesOf(pod: string): Promise<{ readonly count: number; readonly totalMs: number }> {
+    const family = (await scrape(this.cluster, this.node, "/metrics/probes")).get("prober_probe_duration_seconds");
+    const of = (end: string) =>
+      family?.samples.find(({ name, labels }) => name.endsWith(end) && labels["pod"] === pod)?.value ?? Number.NaN;
+    return { count: of("_count"), totalMs: 1_000 * of("_sum") };
+  }
+
   /** How long the node's own health check took. */
   async healthMs(): Promise<number> {
     const askedMs = performance.now();
