@@ -10,16 +10,18 @@ const CLOSE = 0x88;
 
 export interface StreamQuestion {
   readonly host: string;
-  readonly identity: Identity;
+  /** 10250 when left out. */
+  readonly port?: number;
+  /** Anonymous when left out. */
+  readonly identity?: Identity;
   readonly path: string;
 }
 
-const options = ({ host, identity, path }: StreamQuestion) => ({
+const options = ({ host, port = 10_250, identity, path }: StreamQuestion) => ({
   host,
-  port: 10_250,
+  port,
   path,
-  cert: identity.certificatePem,
-  key: identity.keyPem,
+  ...(identity === undefined ? {} : { cert: identity.certificatePem, key: identity.keyPem }),
   rejectUnauthorized: false,
   agent: false as const,
 });
