@@ -2,6 +2,7 @@
 
 import { getHeapStatistics } from "node:v8";
 import { errorText } from "../base/error-text.ts";
+import { reservedCpusFault } from "../domain/resources/reserved-cpus.ts";
 import { swapFault } from "../domain/resources/swap.ts";
 import { watchdogOf } from "../domain/service/watchdog.ts";
 import type { Log } from "../ports/log.ts";
@@ -40,8 +41,6 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
   };
   const ending = new Ending(stop.signal, log);
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, onSignal);
-  if (process.getuid?.() !== 0)
-    log.info(0, "Kubelet running with insufficient permissions", { uid: process.getuid?.() });
   guardAgainstOom(options.cgroups.oomScoreAdj, log);
   const adapters = makeAdapters(options, processLog, stop.signal);
   let clients: ApiClients | undefined;
@@ -60,10 +59,12 @@ export const runKubelet: StartKubelet = async (options, processLog) => {
     const watchdog = watchdogOf(process.env, process.pid);
     if (watchdog.kind === "wrong") throw new Error(`failed to run Kubelet: ${watchdog.fault}`);
     await takeHandover(options, log, stop, keep);
-    const fault = accessFault(options.server, options.api.kind === "cluster");
+    const { onlineCpus, swapBytes } = await adapters.ports.machine.facts();
+    const fault =
+      accessFault(options.server, options.api.kind === "cluster") ??
+      reservedCpusFault(options.reserved, onlineCpus) ??
+      swapFault(swapBytes, options.cgroups);
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
-    const swap = swapFault((await adapters.ports.machine.facts()).swapBytes, options.cgroups);
-    if (swap !== undefined) throw new Error(`failed to run Kubelet: ${swap}`);
     clients = await connectApi(options, adapters.ports, processLog.of("identity"), stop.signal);
     const given: KubeletPorts = { ...adapters.ports, api: clients?.ports };
     await setUp(options, given, stop.signal);

@@ -6,6 +6,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, suite, test } from "node:test";
@@ -13,7 +14,7 @@ import { GATES } from "../../src/app/options/feature-gate-table.ts";
 import { FLAGS } from "../../src/app/options/flag-table.ts";
 import { buildParts } from "../cluster/parts.ts";
 import { Recording } from "../golden/recording.ts";
-import { SIDES, type Side } from "../golden/sides.ts";
+import { deckhandTest, SIDES, type Side } from "../golden/sides.ts";
 import { builtBundle } from "../support/built-program.ts";
 
 const HEADER = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
@@ -158,6 +159,8 @@ const FLAG_CASES: readonly (readonly [string, ...(readonly string[])])[] = [
   ["1.9", "--enforce-node-allocatable=kube-reserved,none,x,pods,pods", "--fail-cgroupv1=false"],
   ["1.9", "--reserved-cpus=3-1", "--fail-cgroupv1=false"],
   ["1.9", "--exit-on-lock-contention", "--fail-cgroupv1=false"],
+  ["1.12", "--authentication-token-webhook", "--fail-cgroupv1=false"],
+  ["1.12", "--authorization-mode=Webhook", "--fail-cgroupv1=false"],
   // The machines of this suite have version 1, on which neither runs unless its options allow it.
   ["14.1", "--v=0"],
   ["14.1", "--fail-cgroupv1=true", "--cgroup-driver=systemd"],
@@ -169,6 +172,29 @@ void suite("the Go kubelet and Deckhand reject the same command lines with the s
   for (const [row, ...args] of FLAG_CASES) {
     test(`[${row}] ${args.join(" ")}`, () => recording.check(args.join(" "), (side) => rejected(side, args)));
   }
+});
+
+// The Go kubelet asks its runtime first. In upstream's sources: cmd/kubelet/app/server.go, getReservedCPUs.
+void deckhandTest("[1.29] Deckhand rejects reserved CPUs that this machine has not got", async () => {
+  const online = (await readFile("/sys/devices/system/cpu/online", "utf8")).trim();
+  const { exitCode, error } = await rejected("deckhand", ["--reserved-cpus=0-60000", "--fail-cgroupv1=false"]);
+  assert.equal(exitCode, 1);
+  assert.equal(error, `failed to run Kubelet: reserved-cpus: 0-60000 is not a subset of online-cpus: ${online}`);
+});
+
+// In upstream's sources: cmd/kubelet/app/server.go, NewKubeletCommand, and server_linux.go, checkPermissions.
+void deckhandTest("[1.27] Deckhand says that it does not run as root, once, and goes on", async () => {
+  const [program, ...first] = programs.get("deckhand") ?? assert.fail("deckhand does not run");
+  const args = ["--reserved-cpus=0-60000", "--fail-cgroupv1=false"];
+  // Root in a user namespace that calls it by another number: the program's files stay readable.
+  const outcome = await ended("unshare", ["--user", "--map-user=65534", program, ...first, ...args], scratch);
+  const said = outcome.stderr.split("\n").filter((line) => line.includes("insufficient permissions"));
+  assert.equal(said.length, 1, outcome.stderr);
+  assert.match(
+    said[0] ?? "",
+    /"Kubelet running with insufficient permissions" err="kubelet needs to run as uid `0`\. It is being run as 65534"/,
+  );
+  assert.match(errorOf(outcome), /^failed to run Kubelet: reserved-cpus: /);
 });
 
 const INVALID = "port: -1\n";

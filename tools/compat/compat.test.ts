@@ -187,17 +187,17 @@ describe("the ledger as written", () => {
     test(`refuses ${what}`, () => assert.throws(() => ledgerOf(state), message));
   }
 
-  test("holds every id once: 310 behaviours by priority and 64 contracts", () => {
+  test("holds every id once: 311 behaviours by priority and 64 contracts", () => {
     const ledger = parseLedger(read("compat/ledger.yaml"));
     const byPriority = Object.fromEntries(coverage(asTodo(ledger)).map(({ label, total }) => [label, total]));
-    assert.deepEqual(byPriority, { P0: 102, P1: 90, P2: 60, P3: 58, contract: 64, all: 374 });
+    assert.deepEqual(byPriority, { P0: 102, P1: 90, P2: 60, P3: 59, contract: 64, all: 375 });
     const frozen = parseIds(read("compat/ids.yaml"));
     const problems = checkLedger(ledger, frozen, [], unchanged, onParts).problems;
     assert.deepEqual(
       problems.filter((problem) => !/no recorded run holds|no proof ran on real parts/.test(problem)),
       [],
     );
-    assert.equal(frozen.size, 374);
+    assert.equal(frozen.size, 375);
   });
 
   test("lists only test files that exist", () => {

@@ -281,6 +281,7 @@ function reservedOf(config: Configuration): ReservedSettings {
     kubeCgroup: config.kubeReservedCgroup,
     systemCgroup: config.systemReservedCgroup,
     cpus: parsed,
+    cpusText: config.reservedSystemCPUs,
   };
 }
 

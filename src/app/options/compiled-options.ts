@@ -5,6 +5,7 @@
 
 import type { Quantity } from "../../base/quantity.ts";
 import type { PairPaths } from "../../domain/identity/certificate-pair.ts";
+import type { ReservedCpus } from "../../domain/resources/reserved-cpus.ts";
 import type { EvictionThreshold } from "./eviction-thresholds.ts";
 import type { FeatureGates } from "./feature-gates.ts";
 import type { Configuration } from "./fields.ts";
@@ -175,12 +176,11 @@ export interface ManagerSettings {
 /** By resource: cpu, memory, ephemeral-storage, pid. */
 export type Reservation = Readonly<Record<string, Quantity>>;
 
-export interface ReservedSettings {
+export interface ReservedSettings extends ReservedCpus {
   readonly kube: Reservation;
   readonly system: Reservation;
   readonly kubeCgroup: string;
   readonly systemCgroup: string;
-  readonly cpus: ReadonlySet<number>;
 }
 
 export interface EvictionSettings {
