@@ -4,7 +4,7 @@
  * said that it is ready, so a kubelet started before its runtime waits and then carries on by itself.
  */
 import type { Service } from "../api/gen/core-v1.ts";
-import { LatestCell } from "../concurrency/latest-cell.ts";
+import { type Latest, LatestCell } from "../concurrency/latest-cell.ts";
 import { LatestTable } from "../concurrency/latest-table.ts";
 import { Turns } from "../concurrency/turns.ts";
 import { readCheckpoints, writeCheckpoints } from "../controllers/checkpoints/resize-checkpoints.ts";
@@ -211,7 +211,8 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
     async run(shutdown) {
       const { clock, files, logOf } = ports;
       const duties = await prepareHost(ports, options);
-      const recorder = ports.api === undefined ? undefined : eventRecorder(ports, options, ports.api.events);
+      const recorder =
+        ports.api === undefined ? undefined : eventRecorder(ports, options, ports.api.events, cells.ownNode);
       const journal = createJournal({
         files,
         folder: `${options.folders.root}/deckhand/journal`,
@@ -284,9 +285,14 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
   };
 }
 
-const eventRecorder = (ports: KubeletPorts, options: CompiledOptions, api: ApiServer): EventRecorder =>
+const eventRecorder = (
+  ports: KubeletPorts,
+  options: CompiledOptions,
+  api: ApiServer,
+  ownNode: Latest<OwnNode>,
+): EventRecorder =>
   new EventRecorder(
-    { ...ports, api, log: ports.logOf("events") },
+    { ...ports, api, ownNode, log: ports.logOf("events") },
     {
       nodeName: options.node.name,
       eventRecordQps: options.api.kind === "cluster" ? options.api.eventsPerSecond : 0,

@@ -3,7 +3,9 @@ import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import type { Event } from "../../api/gen/core-v1.ts";
-import { podSubject } from "../../domain/events/recorded-event.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { nodeSubject, podSubject } from "../../domain/events/recorded-event.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
 import { ApiError, ApiUnreachableError } from "../../ports/api-error.ts";
 import type { ApiObject, ObjectName, Patch, Resource } from "../../ports/api-server.ts";
 import { EVENTS_QUEUED_MAX } from "../limits.ts";
@@ -52,15 +54,21 @@ class EventStore {
   }
 }
 
-function start(options: { readonly qps?: number; readonly burst?: number } = {}) {
+interface Options {
+  readonly qps?: number;
+  readonly burst?: number;
+  readonly ownNode?: LatestCell<OwnNode>;
+}
+
+function start({ qps = 50, burst = 100, ...node }: Options = {}) {
   const clock = new ManualClock();
   const api = new EventStore();
   const log = keptLog();
   const stop = new AbortController();
   const random = { fraction: () => 0.5, uuid: () => "uuid" };
   const recorder = new EventRecorder(
-    { api, clock, random, log },
-    { nodeName: "n1", eventRecordQps: options.qps ?? 50, eventBurst: options.burst ?? 100 },
+    { api, clock, random, log, ...node },
+    { nodeName: "n1", eventRecordQps: qps, eventBurst: burst },
   );
   const ended = recorder.run(stop.signal);
   const tell = (message: string) => recorder.emit(web, "Warning", "BackOff", message);
@@ -175,6 +183,39 @@ test("a rate of 0 is no limit", async () => {
   }
   await clock.advance(0);
   assert.equal(api.calls.length, 300);
+});
+
+test("[23.1] events of the Node carry its UID: those of the start wait until it is known", async () => {
+  const ownNode = new LatestCell<OwnNode>({ kind: "unknown" });
+  const { clock, api, recorder, tell } = start({ ownNode });
+  recorder.emit(nodeSubject("n1"), "Normal", "Starting", "Starting kubelet.");
+  tell("later");
+  await clock.advance(1_000);
+  ownNode.set({ kind: "absent" });
+  await clock.advance(1_000);
+  assert.deepEqual(api.calls, []);
+  ownNode.set({ kind: "present", node: { metadata: { name: "n1", uid: "u-n1" } } });
+  await clock.advance(0);
+  assert.deepEqual(api.calls, ["create x1 Starting kubelet.", "create x1 later"]);
+  assert.deepEqual(
+    [...api.events.values()].map(({ involvedObject }) => involvedObject.uid),
+    ["u-n1", "u1"],
+  );
+});
+
+test("[23.1] events of a Node that the API server does not know are written after five seconds, without a UID", async () => {
+  const ownNode = new LatestCell<OwnNode>({ kind: "unknown" });
+  const { clock, api, recorder } = start({ ownNode });
+  recorder.emit(nodeSubject("n1"), "Normal", "Starting", "Starting kubelet.");
+  await clock.advance(4_999);
+  assert.deepEqual(api.calls, []);
+  await clock.advance(1);
+  recorder.emit(nodeSubject("n1"), "Normal", "Other", "at once");
+  await clock.advance(0);
+  assert.deepEqual(api.calls, ["create x1 Starting kubelet.", "create x1 at once"]);
+  const [event] = api.events.values();
+  assert.deepEqual(event?.involvedObject, { kind: "Node", apiVersion: "v1", name: "n1" });
+  assert.equal(clock.timersPending, 0);
 });
 
 test("it ends with its signal, also while it waits for the server", async () => {

@@ -4,11 +4,15 @@
  * Telling never waits: an event joins the queue or, when that is full, is dropped and counted. While the API server is away the queue
  * stands and the oldest event is tried again; the same event told meanwhile is counted into the one that waits. An event that the
  * server refuses is given up at once, so that one namespace on its way out holds nobody up.
+ *
+ * Events of the Node carry its UID, by which `kubectl describe node` looks for them. Those that are told at the start wait until the API server has said
+ * which Node this is, for `NODE_WAIT_MS` at most; no pod runs before either.
  */
 import type { Event } from "../../api/gen/core-v1.ts";
 import { coreEvents } from "../../api/resources.ts";
 import { boundedText } from "../../base/cut-text.ts";
-import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { changedWithin } from "../../concurrency/changed-within.ts";
+import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TokenBucket } from "../../concurrency/token-bucket.ts";
 import { EventCorrelator } from "../../domain/events/correlate.ts";
@@ -21,6 +25,7 @@ import {
   type RecordedEvent,
 } from "../../domain/events/recorded-event.ts";
 import { EVENT_MESSAGE_BYTES_MAX } from "../../domain/limits.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
 import { ApiError, isAlreadyExists, isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -42,8 +47,12 @@ export interface EventRecorderPorts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Left out: events of the Node have no UID. */
+  readonly ownNode?: Latest<OwnNode>;
 }
 
+/** After the agent's start. */
+const NODE_WAIT_MS = 5_000;
 const TRIES_MAX = 12;
 const RETRY_MS = 10_000;
 
@@ -62,11 +71,13 @@ export class EventRecorder implements EventSink {
   readonly #told = new LatestCell(0);
   readonly #bucket: TokenBucket | undefined;
   readonly #logged: EventSink;
+  readonly #startMs: number;
   #dropped = 0;
   #lastNs = 0n;
 
   constructor(ports: EventRecorderPorts, options: EventRecorderOptions) {
     this.#ports = ports;
+    this.#startMs = ports.clock.monotonicMs();
     this.#reporter = { component: "kubelet", host: options.nodeName };
     const limits = { perSecond: options.eventRecordQps, burst: options.eventBurst };
     this.#bucket = options.eventRecordQps > 0 ? new TokenBucket(ports.clock, limits) : undefined;
@@ -109,12 +120,32 @@ export class EventRecorder implements EventSink {
       const next = this.#queue.entries().next();
       try {
         if (next.done === true) await this.#told.changed(seen, shutdown);
-        else await this.#writeOldest(next.value[0], shutdown);
+        else {
+          const [key, { event }] = next.value;
+          if (event.subject.kind === "Node") await this.#nodeIsKnown(shutdown);
+          await this.#writeOldest(key, shutdown);
+        }
       } catch (error) {
         if (shutdown.aborted) return;
         throw error;
       }
     }
+  }
+
+  async #nodeIsKnown(shutdown: AbortSignal): Promise<void> {
+    const { clock, ownNode } = this.#ports;
+    if (ownNode === undefined) return;
+    while (ownNode.value.kind !== "present") {
+      const leftMs = this.#startMs + NODE_WAIT_MS - clock.monotonicMs();
+      if (leftMs <= 0) return;
+      await changedWithin(clock, [{ cell: ownNode, seen: ownNode.version }], leftMs, shutdown);
+    }
+  }
+
+  #withNodeUid(event: RecordedEvent): RecordedEvent {
+    const own = this.#ports.ownNode?.value;
+    if (event.subject.kind !== "Node" || own?.kind !== "present") return event;
+    return { ...event, subject: { ...event.subject, uid: own.node.metadata?.uid ?? "" } };
   }
 
   /** Names are the time of telling; two of one moment must not have one name. */
@@ -157,7 +188,8 @@ export class EventRecorder implements EventSink {
     const { api } = this.#ports;
     const target = { namespace: namespaceOf(event.subject), name: counted.name };
     const patch = { kind: "strategic", body: eventPatch(counted) } as const;
-    const create = () => api.create(coreEvents, eventObject(event, counted, this.#reporter), shutdown);
+    const create = () =>
+      api.create(coreEvents, eventObject(this.#withNodeUid(event), counted, this.#reporter), shutdown);
     const update = () => api.patch(coreEvents, target, patch, {}, shutdown);
     try {
       return await (first ? create() : update());

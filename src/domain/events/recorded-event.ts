@@ -34,7 +34,7 @@ export function podSubject(pod: Pod, fieldPath?: string): EventedObject {
   };
 }
 
-/** Without a UID, which older kubelets filled with the node's name and controllers do not look for. */
+/** The recorder adds the Node's UID when it writes the event. */
 export const nodeSubject = (name: string): EventedObject => ({ kind: "Node", name, namespace: "", uid: "" });
 
 /** Who tells it: the same in every event of one agent. */

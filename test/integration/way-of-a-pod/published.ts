@@ -326,5 +326,21 @@ export function published(world: () => World): void {
       await client.delete("next-port");
       await client.gone("next-port");
     });
+
+    test("[23.1] kubectl describe node shows the events of the Node, which carry its UID", async () => {
+      const { cluster, node } = world();
+      const uid = await cluster.kubectl("get", "node", node.name, "-o", "jsonpath={.metadata.uid}");
+      const uids = await cluster.kubectl(
+        "get",
+        "events",
+        "--namespace=default",
+        "--field-selector=involvedObject.kind=Node,source=kubelet",
+        "--output=jsonpath={range .items[*]}{.reason}={.involvedObject.uid} {end}",
+      );
+      assert.ok(uids.includes(`Starting=${uid} `), uids);
+      // Another test has deleted the Node: events of before carry the UID that it had.
+      assert.ok(!/= /.test(uids), uids);
+      assert.match(await cluster.kubectl("describe", "node", node.name), /^ +Normal +Starting /m);
+    });
   });
 }
