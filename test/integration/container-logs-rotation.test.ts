@@ -118,7 +118,7 @@ const gapsIn = (numbers: readonly number[]): readonly string[] =>
 const rotationsOf = async (folder: string) => rotatedLogs("0.log", await readdir(folder)).inUse.length;
 
 void suite("rotation of container logs", () => {
-  test(`[19.2] [19.4] [scenario 40] a follower sees every line exactly once over ${ROTATIONS} rotations`, async () => {
+  test(`[19.2] [19.4] [27.1.34] [scenario 40] a follower sees every line exactly once over ${ROTATIONS} rotations`, async () => {
     // About one a second: a part is called after its second.
     const lines = Math.ceil((LIMIT_BYTES * 1.6 * ROTATIONS) / LINE_BYTES);
     const folder = await begin(loudPod("loud", node.name, { lines, perTurn: 10, pauseMs: 80 }), "app");
@@ -133,6 +133,10 @@ void suite("rotation of container logs", () => {
     assert.ok(parts.size >= ROTATIONS, `${parts.size} rotations`);
     const numbers = numbersIn(await partsOf(folder));
     assert.deepEqual([numbers.length, gapsIn(numbers)], [lines, []], "and every line is in one file");
+    const names = (await readdir(folder)).filter((name) => !name.endsWith(".tmp")).toSorted();
+    const [log, ...rotated] = names;
+    assert.equal(log, "0.log");
+    assert.ok(rotated.length > 1 && rotated.every((name) => /^0\.log\.\d{8}-\d{6}(\.gz)?$/.test(name)), names.join());
     await end("loud");
   });
 
