@@ -1,7 +1,6 @@
 /** Starts the emulated machine of a guest, from its image or from a kept state. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { exists } from "../cluster/cache.ts";
 import { makeCgroup } from "../cluster/cgroups.ts";
 import { command } from "../cluster/command.ts";
 import { isAlive, launch } from "../cluster/processes.ts";
@@ -68,11 +67,18 @@ async function startQemu(start: Start, entered: GuestRecord): Promise<GuestRecor
     START_MS,
     async () => {
       if (!(await isAlive(record.qemu))) throw new Error("qemu has ended");
-      return exists(sockets(folder).monitor);
+      return isListening(sockets(folder).monitor);
     },
     10,
   );
   return record;
+}
+
+/** The socket's file is there before anybody may connect. */
+async function isListening(socket: string): Promise<boolean> {
+  const ACCEPTS = "00010000";
+  const lines = (await readFile("/proc/net/unix", "utf8")).split("\n").map((line) => line.split(/\s+/));
+  return lines.some(([, , , flags, , , , path]) => flags === ACCEPTS && path === socket);
 }
 
 /** A machine that was kept while it stood still stands still until it is told. */

@@ -155,13 +155,27 @@ export class ClusterPods {
     while (!signal.aborted) {
       try {
         const start = { kind: "initialEvents" } as const;
+        const listed = new Set<string>();
         for await (const event of this.api.watch(pods, { namespace: NAMESPACE }, start, signal)) {
-          if (event.kind !== "bookmark") this.#note(event.kind, event.object);
+          if (event.kind === "bookmark") {
+            if (event.initialEventsEnd) this.#noteDeletedBefore(listed);
+            continue;
+          }
+          listed.add(event.object.metadata?.name ?? "");
+          this.#note(event.kind, event.object);
         }
       } catch {
         // The server may be away on purpose; what there is comes anew with the next watch.
         await waitUntil("a moment", 200, async () => signal.aborted).catch(() => undefined);
       }
+    }
+  }
+
+  /** Of pods that went between two watches nobody tells: the list of the second lacks them. */
+  #noteDeletedBefore(listed: ReadonlySet<string>): void {
+    for (const name of this.names) {
+      const pod = this.latest(name);
+      if (!listed.has(name) && pod !== undefined) this.#note("deleted", pod);
     }
   }
 
