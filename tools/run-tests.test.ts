@@ -81,6 +81,22 @@ describe("run-tests on a small repository", () => {
     tree.remove("test/integration/once.test.ts");
   });
 
+  test("--again also names a file whose hook failed the first time", () => {
+    const once = `import { existsSync, writeFileSync } from "node:fs";
+      import { before, suite } from "node:test";
+      const mark = new URL("./hook-mark", import.meta.url);
+      suite("all", () => {
+        before(() => { if (!existsSync(mark)) { writeFileSync(mark, ""); throw new Error("the first time"); } });
+        test("inside", () => {});
+      });`;
+    tree.write("test/integration/hook.test.ts", good + once);
+    const { stdout, status } = run("integration", "--again", "hook");
+    assert.equal(status, 0);
+    assert.match(stdout, /^passed only on the second try: test\/integration\/hook\.test\.ts(: .*)?$/m);
+    tree.remove("test/integration/hook-mark");
+    tree.remove("test/integration/hook.test.ts");
+  });
+
   test("--again is refused for unit and simulator tests", () => {
     for (const suite of ["unit", "simulator"]) assert.equal(run(suite, "--again").status, 2);
   });

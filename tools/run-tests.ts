@@ -73,10 +73,17 @@ async function withSecondTries(
   if (files.length === 0 || files.length > AGAIN_MAX) return first;
   process.stdout.write(`second try: ${files.join(", ")}\n`);
   const record = mergeRuns(first, await run([{ files, concurrency: 1 }]));
-  const passedNow = new Set(record.tests.filter(({ passed }) => passed).map(nameOf));
-  const secondTries = failed.map(nameOf).filter((name) => passedNow.has(name));
+  const secondTries = files.flatMap((file) => passedOnlyNow(file, failed, record.tests));
   printSecondTries(secondTries);
   return { ...record, secondTries };
+}
+
+/** Tests of a suite whose hook failed are reported without the suite's name, so none of them passes by that name: then the file is named. */
+function passedOnlyNow(file: string, failed: readonly TestRecord[], now: readonly TestRecord[]): readonly string[] {
+  const ofFile = now.filter((test) => test.file === file);
+  const passed = new Set(ofFile.filter((test) => test.passed).map(({ name }) => name));
+  const names = failed.filter((test) => test.file === file && passed.has(test.name)).map(nameOf);
+  return names.length === 0 && ofFile.every((test) => test.passed) ? [file] : names;
 }
 
 function printSecondTries(names: readonly string[]): void {
