@@ -19,7 +19,7 @@ const CLIENTS = fileURLToPath(new URL("../support/hostile-client.ts", import.met
 const FLOOD_MS = wholeSize() ? 3_600_000 : 60_000;
 const SCALE = wholeSize() ? "1" : "0.1";
 /** The machine's speed changes by the minute: ordinary and hostile neighbours take turns. */
-const TURNS = wholeSize() ? 4 : 1;
+const TURNS = wholeSize() ? 4 : 3;
 const ROUNDS = 20;
 const LOOP_DELAY_P99_MS_MAX = 50;
 const LOOP_DELAY_MS_MAX = 500;
@@ -72,15 +72,18 @@ suite("hostile pods and clients", () => {
     readonly start: number[];
     readonly log: number[];
     readonly probe: number[];
+    /** Of the agent, for each start and all else meanwhile. */
+    readonly cpu: number[];
   }
 
   async function measure(into: Measured, name: string): Promise<void> {
-    const before = await world.probesOf("probed");
+    const [before, cpuMs] = [await world.probesOf("probed"), await world.agentCpuMs()];
     for (let index = 0; index < ROUNDS; index += 1) {
       into.start.push(await starts(`${name}-${index}`));
       into.log.push(await logs());
     }
     const after = await world.probesOf("probed");
+    into.cpu.push(((await world.agentCpuMs()) - cpuMs) / ROUNDS);
     into.probe.push((after.totalMs - before.totalMs) / (after.count - before.count));
   }
 
@@ -103,14 +106,14 @@ suite("hostile pods and clients", () => {
       world.endlessGrpc("grpc"),
       ...many((name) => world.trickle(name), "trickle", 10),
     ];
-    const without: Measured = { start: [], log: [], probe: [] };
-    const beside: Measured = { start: [], log: [], probe: [] };
-    await measure({ start: [], log: [], probe: [] }, "warm");
+    const without: Measured = { start: [], log: [], probe: [], cpu: [] };
+    const beside: Measured = { start: [], log: [], probe: [], cpu: [] };
+    await measure({ start: [], log: [], probe: [], cpu: [] }, "warm");
     for (let turn = 0; turn < TURNS; turn += 1) {
       await measureBeside(ordinary, without, `without-${turn}`);
       await measureBeside(hostile, beside, `beside-${turn}`);
     }
-    for (const what of ["start", "log", "probe"] as const) {
+    for (const what of ["start", "log", "probe", "cpu"] as const) {
       const [withoutMs, besideMs] = [median(without[what]), median(beside[what])];
       figure(`${what}: median beside ordinary pods`, Math.round(withoutMs), "ms");
       figure(`${what}: median beside hostile pods`, Math.round(besideMs), "ms");

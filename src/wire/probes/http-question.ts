@@ -11,7 +11,10 @@ import { type Limit, limited } from "./limited.ts";
 /** What OpenSSL says of an answer that is no TLS. */
 const NOT_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
 
-/** A response takes a few reads. While the reader pauses, one that comes byte by byte gathers in the kernel and costs the loop little. */
+/**
+ * A response takes a few reads. One that takes more is read with a pause after each: what comes byte by byte gathers in the kernel meanwhile, and
+ * costs the loop little.
+ */
 export const READS_AT_ONCE = 8;
 export const READ_PAUSE_MS = 20;
 
@@ -40,7 +43,7 @@ export function ask(
     let cancelPause = () => {};
     const take = (piece: Buffer) => {
       reads += 1;
-      if (reads % READS_AT_ONCE === 0) {
+      if (reads >= READS_AT_ONCE) {
         channel?.pause();
         cancelPause = limit.clock.after(READ_PAUSE_MS, () => channel?.resume());
       }
