@@ -3,13 +3,11 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { buildDebFor } from "../../tools/package/packages.ts";
 import { scratch } from "../../tools/scratch.ts";
-import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { buildParts } from "../cluster/parts.ts";
 import { figure } from "../figures.ts";
 import type { Guest } from "../guest/guest.ts";
 import { resumeGuest } from "../guest/guests.ts";
 import { builtProgram } from "../support/built-program.ts";
-import { NodeStream } from "../support/node-streams.ts";
 import { kubeadmPackage, kubeletPackage } from "../support/upstream-packages.ts";
 
 const CONFIGURATION = {
@@ -18,39 +16,6 @@ const CONFIGURATION = {
   authentication: { anonymous: { enabled: true }, webhook: { enabled: false } },
   authorization: { mode: "AlwaysAllow" },
   containerRuntimeEndpoint: "unix:///run/containerd/containerd.sock",
-  staticPodPath: "/etc/kubernetes/manifests",
-};
-/** Needs of the agent what the unit's directives could refuse: mounts, owners and modes of files, exec, streams, limits. */
-const POD = {
-  apiVersion: "v1",
-  kind: "Pod",
-  metadata: { name: "web", namespace: "default", labels: { app: "web" } },
-  spec: {
-    securityContext: { fsGroup: 4711 },
-    volumes: [
-      { name: "disk", emptyDir: {} },
-      { name: "memory", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
-      { name: "host", hostPath: { path: "/srv/host", type: "DirectoryOrCreate" } },
-      { name: "labels", downwardAPI: { items: [{ path: "app", fieldRef: { fieldPath: "metadata.labels['app']" } }] } },
-    ],
-    containers: [
-      {
-        name: "main",
-        image: BUSYBOX_IMAGE,
-        command: ["sh", "-c", "cp /labels/app /disk/app; exec httpd -f -p 80 -h /disk"],
-        resources: { limits: { cpu: "500m", memory: "64Mi" } },
-        readinessProbe: { exec: { command: ["test", "-s", "/disk/app"] }, periodSeconds: 1 },
-        lifecycle: { postStart: { exec: { command: ["touch", "/memory/hook"] } } },
-        volumeMounts: [
-          { name: "disk", mountPath: "/disk" },
-          { name: "disk", mountPath: "/part", subPath: "a/b" },
-          { name: "memory", mountPath: "/memory" },
-          { name: "host", mountPath: "/host" },
-          { name: "labels", mountPath: "/labels" },
-        ],
-      },
-    ],
-  },
 };
 const CLIENT = "/var/lib/kubelet/pki/kubelet-client-current.pem";
 /** Nobody answers there. */
@@ -127,45 +92,6 @@ describe("the service in a guest", () => {
       /^\/usr\/bin\/kubelet --bootstrap-kubeconfig=\S+ --kubeconfig=\S+ --config=\S+ --hostname-override=guest $/,
     );
     assert.equal(await guest.must("curl -sS http://127.0.0.1:10248/healthz"), "ok");
-  });
-
-  test("[1.18] under the unit's restrictions volumes are mounted, commands run, ports are forwarded and files are removed", async () => {
-    const mounted = "findmnt --list --noheadings --output TARGET | grep -c /var/lib/kubelet/pods/";
-    await guest.put({ "/etc/kubernetes/manifests/web.json": { content: JSON.stringify(POD) } });
-    const pods = "curl -skS https://127.0.0.1:10250/pods";
-    await guest.must(`until ${pods} | grep -q '"type":"Ready","status":"True"'; do sleep 1; done`, {
-      limitMs: SLOW_MS,
-    });
-    const said = (line: string) =>
-      guest.must(`curl -skS -X POST --data-urlencode cmd='${line}' https://127.0.0.1:10250/run/default/web-guest/main`);
-    assert.equal(await said("cat /disk/app"), "web");
-    assert.match(await said("stat -c %g-%a /disk /memory"), /^4711-2777\n4711-3777\n$|^4711-2777\n4711-2777\n$/);
-    assert.match(await said("cat /proc/mounts"), /^tmpfs \/memory tmpfs \S*\bsize=1024k\b/m);
-    assert.equal(await said("ls /memory"), "hook\n");
-    await said("touch /part/here /host/here");
-    assert.equal(await said("ls /disk/a/b /host"), "/disk/a/b:\nhere\n\n/host:\nhere\n");
-    assert.equal(await guest.must("ls /srv/host"), "here\n");
-    assert.match(await guest.must("iptables-save -t mangle; ip6tables-save -t mangle"), /KUBE-KUBELET-CANARY/);
-    const host = { host: "127.0.0.1", port: await guest.hostPort(10250) };
-    const command = await NodeStream.open({ ...host, path: "/exec/default/web-guest/main?command=id&output=1" });
-    await command.hears("uid=0(root)");
-    command.end("politely");
-    const forwarded = await NodeStream.open(
-      { ...host, path: "/portForward/default/web-guest?port=80" },
-      "v4.channel.k8s.io",
-    );
-    forwarded.send(0, "GET /app HTTP/1.0\r\n\r\n");
-    await forwarded.hears("200 OK");
-    forwarded.end("politely");
-    assert.ok(Number(await guest.must(mounted)) > 0);
-    await guest.must("rm /etc/kubernetes/manifests/web.json");
-    await guest.must(`until [ "$(${mounted})" = 0 ] && [ -z "$(ls /var/lib/kubelet/pods)" ]; do sleep 1; done`, {
-      limitMs: SLOW_MS,
-    });
-    assert.equal(
-      await guest.must("journalctl --no-pager --dmesg | grep -c 'audit.*SECCOMP\\|type=1326' || true"),
-      "0\n",
-    );
   });
 
   test("[1.18] the watchdog is fed while the agent lives, and one that stands still is ended and started again", async () => {

@@ -10,18 +10,16 @@ const CLOSE = 0x88;
 
 export interface StreamQuestion {
   readonly host: string;
-  /** 10250 when left out. */
-  readonly port?: number;
-  /** Anonymous when left out. */
-  readonly identity?: Identity;
+  readonly identity: Identity;
   readonly path: string;
 }
 
-const options = ({ host, port = 10_250, identity, path }: StreamQuestion) => ({
+const options = ({ host, identity, path }: StreamQuestion) => ({
   host,
-  port,
+  port: 10_250,
   path,
-  ...(identity === undefined ? {} : { cert: identity.certificatePem, key: identity.keyPem }),
+  cert: identity.certificatePem,
+  key: identity.keyPem,
   rejectUnauthorized: false,
   agent: false as const,
 });
