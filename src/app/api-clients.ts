@@ -12,7 +12,7 @@ import type { ApiPorts } from "./compose.ts";
 import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
 import { USER_AGENT } from "./version.ts";
 
-/** Each with a rate of its own: tokens that a stranger makes up must not delay the answers about those who are known. */
+/** Each with a rate of its own: made-up tokens of anonymous clients must not delay the authorization of known users. */
 export interface ReviewClients {
   readonly tokens: ApiServer;
   readonly access: ApiServer;

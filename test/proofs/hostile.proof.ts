@@ -93,7 +93,7 @@ suite("hostile pods and clients", () => {
     for (const { metadata } of pods) if (metadata?.name !== LONG_NAME) await world.runs(metadata?.name ?? "");
     const beginSeconds = (await probeTimes()).at(-1) ?? 0;
     await measure(into, name);
-    await assertProbedSince(beginSeconds);
+    await assertProbedSince(beginSeconds, 1);
     for (const { metadata } of pods) await world.delete(metadata?.name ?? "");
   }
 
@@ -126,11 +126,11 @@ suite("hostile pods and clients", () => {
   });
 
   /** Times are whole seconds: two seconds between two probes are one second, rounded. */
-  async function assertProbedSince(beginSeconds: number): Promise<void> {
+  async function assertProbedSince(beginSeconds: number, probesMin: number): Promise<void> {
     const seconds = (await probeTimes()).filter((at) => at >= beginSeconds);
     const gaps = seconds.slice(1).map((at, index) => at - (seconds[index] ?? at));
     figure("longest time between two probes", Math.max(...gaps), "s");
-    assert.ok(gaps.length > 0 && Math.max(...gaps) * 1_000 <= 2 * PROBE_EVERY_MS, gaps.join(" "));
+    assert.ok(gaps.length >= probesMin && Math.max(...gaps) * 1_000 <= 2 * PROBE_EVERY_MS, gaps.join(" "));
   }
 
   test(`${FLOOD_MS / 60_000} minutes of hostile clients delay neither the loop, nor a probe, nor the lease`, async () => {
@@ -142,7 +142,7 @@ suite("hostile pods and clients", () => {
       while (performance.now() < untilMs) {
         const args = ["-c", "1", process.execPath, CLIENTS, "10250", SCALE, world.node.address];
         const { stdout } = await promisify(execFile)("taskset", args);
-        assertHeldOff(stdout);
+        assertHeldOff(stdout, { isNear: false });
         rounds += 1;
       }
     })();
@@ -165,6 +165,6 @@ suite("hostile pods and clients", () => {
     assert.ok(Math.max(...p99s) <= LOOP_DELAY_P99_MS_MAX, p99s.join(" "));
     assert.ok(Math.max(...maxima) <= LOOP_DELAY_MS_MAX, maxima.join(" "));
     assert.ok(Math.max(...leases) <= LEASE_MS_MAX, String(Math.max(...leases)));
-    await assertProbedSince(beginSeconds);
+    await assertProbedSince(beginSeconds, (0.8 * FLOOD_MS) / PROBE_EVERY_MS);
   });
 });

@@ -10,8 +10,11 @@ interface Outcome {
   readonly statuses?: readonly number[];
 }
 
-/** The server that they attack admits no anonymous client. */
-export function assertHeldOff(stdout: string): void {
+/**
+ * The server that they attack admits no anonymous client. `isNear`: on the loopback interface, where a client that still sends always reads the
+ * answer; over a network it may be reset before.
+ */
+export function assertHeldOff(stdout: string, { isNear }: { readonly isNear: boolean }): void {
   const outcomes = new Map(
     stdout
       .trim()
@@ -24,8 +27,8 @@ export function assertHeldOff(stdout: string): void {
   assert.ok((of("pipelined").answers ?? Infinity) < 100);
   const { endedMs = 0 } = of("slowHeader");
   assert.ok(endedMs > LIMITS.headersMsMax / 2 && endedMs < LIMITS.headersMsMax + 20_000, String(endedMs));
-  // Who still sends may be reset before the answer is read.
-  assert.ok(["[431]", "[]"].includes(JSON.stringify(of("largeCookie").statuses)), "largeCookie");
+  const { statuses: ofCookie = [] } = of("largeCookie");
+  if (isNear || ofCookie.length > 0) assert.deepEqual(ofCookie, [431]);
   assert.deepEqual(of("upgradeGarbage").statuses, [401]);
   assert.deepEqual(of("smuggled").statuses, [400]);
   assert.deepEqual(of("paths").statuses, [400, 400, 400, 400, 401, 401, 400]);

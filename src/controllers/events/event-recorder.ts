@@ -5,7 +5,7 @@
  * stands and the oldest event is tried again; the same event told meanwhile is counted into the one that waits. An event that the
  * server refuses is given up at once, so that one namespace on its way out holds nobody up.
  *
- * Events of the Node carry its UID, by which `kubectl describe node` looks for them. Those that are told at the start wait until the API server has said
+ * Events of the Node carry its UID, by which `kubectl describe node` looks for them. Those that are reported at the start wait until the API server has said
  * which Node this is, for `NODE_WAIT_MS` at most; no pod runs before either.
  */
 import type { Event } from "../../api/gen/core-v1.ts";
