@@ -92,7 +92,9 @@ export function nodeRuntime(program: string): Runtime {
     version: process.versions.node,
     licence: "MIT",
     notices: readFileSync(join(dirname(dirname(realpathSync(program))), "LICENSE"), "utf8").trim(),
-    hash: { algorithm: "SHA-256", hex: createHash("sha256").update(readFileSync(program)).digest("hex") },
+    hash: { algorithm: "SHA-256", hex: sha256OfFile(program) },
     parts: Object.fromEntries(parts.toSorted(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
+
+export const sha256OfFile = (path: string): string => createHash("sha256").update(readFileSync(path)).digest("hex");

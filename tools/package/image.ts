@@ -4,10 +4,10 @@
  * on the same Debian gives the same bytes.
  */
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import { readFileSync, realpathSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { sha256OfFile } from "../build/contents.ts";
 import { type DebianFile, withDebianFiles } from "../build/papers.ts";
 import { buildImage, gzipLayer, type Layer, type LayerEntry, ociArchive, plainLayer } from "../oci.ts";
 
@@ -93,8 +93,7 @@ function debianFile(path: string): DebianFile {
   for (const spelling of spellings) {
     const name = ownerOf(spelling);
     if (name === undefined) continue;
-    const hash = createHash("sha256").update(readFileSync(path)).digest("hex");
-    return { path, hash, package: name, version: versionOf(name) };
+    return { path, hash: sha256OfFile(path), package: name, version: versionOf(name) };
   }
   throw new Error(`no package of Debian's has ${path}: under which terms it may be passed on is not known`);
 }

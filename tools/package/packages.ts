@@ -1,7 +1,7 @@
 /** All packages of one build, in a folder. */
-import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { sha256OfFile } from "../build/contents.ts";
 import type { BuiltProgram, OtherProgram } from "../build/program.ts";
 import { git, inRepository } from "../repository.ts";
 import { fields, parseJson, text } from "../shape.ts";
@@ -26,11 +26,10 @@ export function buildPackages(program: BuiltProgram, folder: string): Packages {
   };
 }
 
-/** Of these files of the folder, as `sha256sum --check` reads them. Answers with the file. */
+/** Of these files, as `sha256sum --check` reads them. Answers with the file. */
 export function writeChecksums(files: readonly string[], folder: string): string {
   const output = join(folder, "SHA256SUMS");
-  const lineOf = (file: string) =>
-    `${createHash("sha256").update(readFileSync(file)).digest("hex")}  ${basename(file)}\n`;
+  const lineOf = (file: string) => `${sha256OfFile(file)}  ${basename(file)}\n`;
   writeFileSync(output, files.toSorted().map(lineOf).join(""));
   return output;
 }
