@@ -30,6 +30,7 @@ async function limitCpu(cgroup: string, pid: number): Promise<void> {
 
 export class HostileWorld {
   readonly cluster: Cluster;
+  /** Where the hostile pods run. */
   readonly node: ClusterNode;
   readonly #api: Awaited<ReturnType<typeof rawApi>>;
 
@@ -39,10 +40,14 @@ export class HostileWorld {
     this.#api = api;
   }
 
-  static async start(): Promise<HostileWorld> {
+  /** `count`: of nodes; hostile pods run on the first. */
+  static async start(count = 1): Promise<HostileWorld> {
     // With the executable's options, which decide how much memory the agent keeps.
     const deckhand = [process.execPath, ...NODE_OPTIONS, await builtBundle()];
-    const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options: { deckhand } }] });
+    const cluster = await startCluster({
+      controlPlane: "full",
+      nodes: Array.from({ length: count }, () => ({ agent: "deckhand", options: { deckhand } }) as const),
+    });
     try {
       const node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
       const command = [process.execPath, SERVER, node.address, String(PORTS.grpc), String(PORTS.http)];
@@ -70,13 +75,13 @@ export class HostileWorld {
     return readFile(this.cluster.component(`kubelet@${this.node.name}`).logFile, "utf8");
   }
 
-  podOf(name: string, own: Partial<Container> = {}, spec: Partial<PodSpec> = {}): Pod {
+  podOf(name: string, own: Partial<Container> = {}, spec: Partial<PodSpec> = {}, node = this.node): Pod {
     return {
       apiVersion: "v1",
       kind: "Pod",
       metadata: { name, namespace: "default" },
       spec: {
-        nodeName: this.node.name,
+        nodeName: node.name,
         automountServiceAccountToken: false,
         terminationGracePeriodSeconds: 1,
         containers: [{ name: "app", image: BUSYBOX_IMAGE, command: [...LASTING], ...own }],
@@ -138,16 +143,16 @@ export class HostileWorld {
   }
 
   /** The probes of a pod's container so far, by the agent's own histogram. */
-  async probesOf(pod: string): Promise<{ readonly count: number; readonly totalMs: number }> {
-    const family = (await scrape(this.cluster, this.node, "/metrics/probes")).get("prober_probe_duration_seconds");
+  async probesOf(pod: string, node = this.node): Promise<{ readonly count: number; readonly totalMs: number }> {
+    const family = (await scrape(this.cluster, node, "/metrics/probes")).get("prober_probe_duration_seconds");
     const of = (end: string) =>
       family?.samples.find(({ name, labels }) => name.endsWith(end) && labels["pod"] === pod)?.value ?? Number.NaN;
     return { count: of("_count"), totalMs: 1_000 * of("_sum") };
   }
 
   /** The CPU time of the agent so far. */
-  async agentCpuMs(): Promise<number> {
-    const stat = await readFile(`/proc/${this.agentPid}/stat`, "latin1");
+  async agentCpuMs({ name }: ClusterNode): Promise<number> {
+    const stat = await readFile(`/proc/${this.cluster.component(`kubelet@${name}`).pid}/stat`, "latin1");
     const [user, system] = stat
       .slice(stat.lastIndexOf(")") + 2)
       .split(" ")
