@@ -12,11 +12,16 @@ import { type Limit, limited } from "./limited.ts";
 const NOT_TLS = new Set(["ERR_SSL_WRONG_VERSION_NUMBER", "ERR_SSL_PACKET_LENGTH_TOO_LONG", "EPROTO"]);
 
 /**
- * A response takes a few reads. One that takes more is read with a pause after each: what comes byte by byte gathers in the kernel meanwhile, and
- * costs the loop little.
+ * A response takes a few reads. One that takes more is read with a pause after each, and the pauses grow: what comes byte by byte gathers in the
+ * kernel meanwhile, and costs the loop little.
  */
 export const READS_AT_ONCE = 8;
-export const READ_PAUSE_MS = 20;
+const READ_PAUSE_MS = 20;
+const READ_PAUSE_MS_MAX = 100;
+
+/** After the read with this number; the first is 1. */
+const readPauseMs = (reads: number): number =>
+  Math.min(READ_PAUSE_MS * Math.max(0, reads - READS_AT_ONCE + 1), READ_PAUSE_MS_MAX);
 
 /** `bodyBytesMax`: how much of the body is wanted, now that its head is known. Rejects with a `ProbeError`, or with the signal's reason. */
 export function ask(
@@ -45,7 +50,7 @@ export function ask(
       reads += 1;
       if (reads >= READS_AT_ONCE) {
         channel?.pause();
-        cancelPause = limit.clock.after(READ_PAUSE_MS, () => channel?.resume());
+        cancelPause = limit.clock.after(readPauseMs(reads), () => channel?.resume());
       }
       read(() => reader.take(piece));
     };
