@@ -316,3 +316,47 @@ test("a process that cannot be killed is not taken for one that has ended", asyn
   assert.equal(blocked()?.reason, "StopSandbox");
   assert.notEqual(find("a"), undefined);
 });
+
+test("[23.2] a pod that the runtime refuses to kill has the event FailedKillPod in the Go kubelet's words, at most every ten seconds", async () => {
+  const refusals = [
+    ["StopContainer", 'failed to "KillContainer" for "app" with KillContainerError'],
+    ["StopPodSandbox", 'failed to "KillPodSandbox" for "UID" with KillPodSandboxError'],
+  ] as const;
+  for (const [call, words] of refusals) {
+    const { world, find, create, remove, failWith, eventsOf } = begin();
+    create({});
+    await world.advance(20_000);
+    const uid = find("a")?.metadata?.uid ?? "";
+    failWith(failing("runtime", call, refused));
+    remove();
+    await world.advance(60_000);
+    const events = (await eventsOf("a")).filter(({ reason }) => reason === "FailedKillPod");
+    const message = `error killing pod: ${words.replace("UID", uid)}: "rpc error: code = Unknown desc = no"`;
+    assert.deepEqual(
+      events.map((event) => [event.type, event.message]),
+      [["Warning", message]],
+    );
+    const count = events[0]?.count ?? 0;
+    assert.ok(count >= 4 && count <= 7, `${count} times in a minute`);
+    failWith(() => undefined);
+    await world.advance(GONE_WITHIN_MS);
+    assert.equal(find("a"), undefined);
+  }
+});
+
+test("[23.2] a pod whose status the runtime does not report has the event FailedSync, and goes on as soon as the runtime reports it", async () => {
+  const { world, find, create, failWith, eventsOf } = begin();
+  create({ restartPolicy: "Never" }, { exit: { afterMs: 30_000, code: 3 } });
+  await world.advance(20_000);
+  failWith(failing("runtime", "ContainerStatus", new RuntimeError("ContainerStatus", "unknown", "no answer")));
+  await world.advance(30_000);
+  assert.equal(find("a")?.status?.phase, "Running");
+  const events = (await eventsOf("a")).filter(({ reason }) => reason === "FailedSync");
+  assert.deepEqual(
+    events.map(({ type, message }) => [type, message]),
+    [["Warning", "error determining status: rpc error: code = Unknown desc = no answer"]],
+  );
+  failWith(() => undefined);
+  await world.advance(5_000);
+  assert.equal(find("a")?.status?.phase, "Failed");
+});

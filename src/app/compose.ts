@@ -109,6 +109,7 @@ export interface Cells {
   readonly admittedPods: LatestTable<string, AdmittedPod>; // sync-loop
   readonly sourcesReady: LatestCell<boolean>; // sync-loop
   readonly podRuntimeStatus: LatestTable<string, PodRuntimeView>; // pleg, its observer
+  readonly statusFailures: LatestTable<string, string>; // pleg
   readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>; // pleg
   readonly runtimeHealth: LatestCell<RuntimeHealth>; // pleg, its status poll
   readonly podOutcomes: LatestTable<string, PodOutcome>; // pod-workers
@@ -144,6 +145,7 @@ const makeCells = (): Cells => ({
   admittedPods: new LatestTable(),
   sourcesReady: new LatestCell(false),
   podRuntimeStatus: new LatestTable(),
+  statusFailures: new LatestTable(),
   listedSandboxes: new LatestCell<readonly Sandbox[] | undefined>(undefined),
   runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
   podOutcomes: new LatestTable(),
@@ -232,6 +234,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
         ...ports,
         observer,
         listedSandboxes: cells.listedSandboxes,
+        statusFailures: cells.statusFailures,
         plegMetrics: metrics.pleg,
         queue: metrics.queue("pod_looks"),
         watch: watches.runtimeList,

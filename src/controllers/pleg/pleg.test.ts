@@ -54,12 +54,14 @@ function world(listed: readonly SandboxStatus[] = [], { eventless = false } = {}
   const observer = new Observer({ runtime, podRuntimeStatus, listedSandboxes, shutdown: end.signal });
   const random = { fraction: () => 0, uuid: () => "" };
   const watch = { turned: () => {} };
-  const pleg = new Pleg({ runtime, observer, listedSandboxes, clock, random, log: keptLog(), watch });
+  const statusFailures = new LatestTable<string, string>();
+  const pleg = new Pleg({ runtime, observer, listedSandboxes, statusFailures, clock, random, log: keptLog(), watch });
   const running = pleg.run(end.signal);
   return {
     clock,
     observer,
     pleg,
+    statusFailures,
     looks,
     listsMs,
     trouble,
@@ -76,7 +78,7 @@ function world(listed: readonly SandboxStatus[] = [], { eventless = false } = {}
   };
 }
 
-test("[10.1] an end is looked at at once, what came to be only after a while", async () => {
+test("[10.1] [10.3] an end is looked at at once, what came to be only after a while", async () => {
   const { clock, looks, tell, end } = world();
   await tell("started");
   assert.deepEqual(looks, []);
@@ -143,7 +145,7 @@ test("[10.1] a list that tells what a look has found asks for no second look", a
   await end();
 });
 
-test("[10.1] everything is listed at the start, every 30 to 60 s, and at once when the events break", async () => {
+test("[10.1] [10.3] everything is listed at the start, every 30 to 60 s, and at once when the events break", async () => {
   const { clock, listsMs, breakStream, end } = world();
   await clock.advance(100_000);
   assert.deepEqual(listsMs, [0, 30_000, 60_000, 90_000]);
@@ -153,7 +155,7 @@ test("[10.1] everything is listed at the start, every 30 to 60 s, and at once wh
   await end();
 });
 
-test("[10.1] a runtime without events is listed every second", async () => {
+test("[10.1] [10.3] a runtime without events is listed every second", async () => {
   const { clock, listsMs, end } = world([], { eventless: true });
   await clock.advance(5_000);
   assert.deepEqual([...new Set(listsMs)], [0, 1_000, 2_000, 3_000, 4_000, 5_000]);
@@ -168,6 +170,29 @@ test("[10.1] what no event told the next list finds", async () => {
   await clock.advance(29_000);
   await clock.advance(0);
   assert.deepEqual(looks, [sandbox().metadata.uid]);
+  await end();
+});
+
+test("[10.1] a pod whose status the runtime does not report is asked for again after 0.1 to 3 s, and counts as failed until then", async () => {
+  const { clock, looks, statusFailures, tell, trouble, end } = world();
+  const failures: (string | undefined)[] = [];
+  statusFailures.watch((uid) => failures.push(statusFailures.get(uid)));
+  await clock.advance(1_000);
+  trouble.list = new Error("no answer");
+  await tell("stopped");
+  assert.deepEqual([looks.length, failures], [1, ["no answer"]]);
+  await clock.advance(99);
+  assert.equal(looks.length, 1);
+  for (const [index, delayMs] of [1, 200, 400, 800, 1_600, 3_000, 3_000].entries()) {
+    await clock.advance(delayMs);
+    assert.equal(looks.length, index + 2, `after ${delayMs} ms`);
+  }
+  delete trouble.list;
+  await clock.advance(3_000);
+  assert.deepEqual(failures, ["no answer", undefined]);
+  const { length } = looks;
+  await clock.advance(10_000);
+  assert.equal(looks.length, length, "a reported status is not asked for again");
   await end();
 });
 

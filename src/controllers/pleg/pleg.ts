@@ -1,13 +1,16 @@
 /**
  * Watches the runtime. Its events are hints that make one pod be looked at; the list is the truth and is read at the start, whenever
- * the stream of events breaks, and every half minute or so besides. A runtime without events is listed every second.
+ * the stream of events breaks, and every half minute or so besides. A runtime without events is listed every second. A pod whose status the
+ * runtime does not report is asked for again soon, and stands in `statusFailures` until the runtime reports it.
  *
  * Losing any event costs time, never correctness: the next list finds what it told. Only an end is looked at at once. What came
  * to be was made by a worker, which looks for itself when its call returns: such a hint waits, and so does any while the pod's worker
  * acts or somebody looks. A hint that tells what is known by then is dropped.
  */
+import { errorText } from "../../base/error-text.ts";
 import { KeyedWorker, type TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
@@ -28,6 +31,8 @@ export interface PlegOptions {
   readonly observer: Observer;
   /** What the last whole list said; undefined before the first. */
   readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>;
+  /** By pod UID: why the runtime did not report the pod's status after a change. */
+  readonly statusFailures: LatestTable<string, string>;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -50,6 +55,8 @@ export class Pleg {
   #lastListedMs: number | undefined;
   /** Of what ended only its state is asked for: nothing came to be that a listing would have to find. */
   readonly #ended = new Set<string>();
+  /** By pod UID: how long to wait after the next failed look. */
+  readonly #retryMs = new Map<string, number>();
 
   constructor(options: PlegOptions) {
     this.#options = options;
@@ -62,11 +69,12 @@ export class Pleg {
 
   async run(shutdown: AbortSignal): Promise<void> {
     const looks: KeyedWorker<string> = new KeyedWorker<string>({
-      turn: (uid, signal) => this.#look(uid, looks, hints, signal),
+      turn: (uid, signal) => this.#look(uid, { looks, hints, retries }, signal),
       onBug: (uid, error) => this.#options.log.error("looking at a pod failed in an unforeseen way", error, { uid }),
       shutdown,
       ...(this.#options.queue && { queue: this.#options.queue }),
     });
+    const retries = new TimerQueue<string>(this.#options.clock, (uid) => looks.wake(uid));
     const hints = new UnhurriedHints(this.#options.clock, this.#options.observer, (uid) => looks.wake(uid));
     let eventless = false;
     let retryMs = RETRY_MS_MIN;
@@ -91,6 +99,7 @@ export class Pleg {
       }
     }
     hints.close();
+    retries.close();
     await looks.drained();
   }
 
@@ -156,6 +165,7 @@ export class Pleg {
     const listings = listingByPod(sandboxes, containers);
     this.#measure(sinceMs);
     observer.noteListing(listings, actsOver);
+    for (const uid of this.#retryMs.keys()) if (!listings.has(uid)) this.#succeeded(uid);
     this.#options.listedSandboxes.set(sandboxes);
     for (const [uid, listing] of listings) if (observer.isNews(uid, listing)) looks.wake(uid);
   }
@@ -169,20 +179,37 @@ export class Pleg {
     this.#lastListedMs = nowMs;
   }
 
-  async #look(uid: string, looks: KeyedWorker<string>, hints: UnhurriedHints, signal: AbortSignal): Promise<void> {
+  async #look(uid: string, { looks, hints, retries }: Looking, signal: AbortSignal): Promise<void> {
     try {
       const { observer } = this.#options;
       const { sandboxes, containers } = await (this.#ended.delete(uid)
         ? observer.refresh(uid, { sandboxIds: [], containers: [] }, signal)
         : observer.look(uid, signal));
+      this.#succeeded(uid);
       // Something came to be that has not our label: somebody made it by hand, and only the whole list shows it.
       const isNowhere = sandboxes.length === 0 && containers.length === 0;
       if (hints.takeCame(uid) && isNowhere) await this.#relist(looks, signal);
     } catch (error) {
-      // The pod stays as it was last seen; the next list asks again.
-      if (!signal.aborted) this.#options.log.error("a pod could not be looked at", error, { uid });
+      if (signal.aborted) return;
+      this.#options.log.error("the runtime did not report the status of a pod", error, { uid });
+      const retryMs = this.#retryMs.get(uid) ?? RETRY_MS_MIN;
+      this.#retryMs.set(uid, Math.min(2 * retryMs, RETRY_MS_MAX));
+      retries.wakeIn(uid, retryMs);
+      const { statusFailures } = this.#options;
+      if (statusFailures.get(uid) === undefined) statusFailures.set(uid, errorText(error));
     }
   }
+
+  #succeeded(uid: string): void {
+    this.#retryMs.delete(uid);
+    this.#options.statusFailures.delete(uid);
+  }
+}
+
+interface Looking {
+  readonly looks: KeyedWorker<string>;
+  readonly hints: UnhurriedHints;
+  readonly retries: TimerQueue<string>;
 }
 
 /** Hints that wait for somebody to look. */

@@ -26,6 +26,7 @@ import { type StartCells, startContainer, startCreated } from "./start-container
 import { NAME_TAKEN_RETRY_MS, SandboxNotAsked, StartFailure } from "./start-failure.ts";
 import { stopContainers } from "./stop-containers.ts";
 import { podTeller, teller } from "./tell.ts";
+import { KillError } from "./turn-failure.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 /** A runtime that takes longer over one sandbox makes two of them for a moment, of which none is kept. */
@@ -118,7 +119,7 @@ async function perform(
       await stopContainers(action.containers, context, signal);
       return;
     case "stopSandboxes":
-      await allOf(action.ids.map((id) => context.ports.runtime.stopSandbox(id, signal)));
+      await allOf(action.ids.map((id) => stopSandbox(id, context, signal)));
       return;
     case "removeUnstarted":
       await allOf(action.ids.map((id) => context.ports.runtime.removeContainer(id, signal)));
@@ -374,6 +375,14 @@ async function postStart(
   teller(pod, roled, ports)("Warning", "FailedPostStartHook", "PostStartHook failed");
   await stopContainers([{ id, name, reason: { kind: "postStartFailed" } }], context, signal);
   throw new StartFailure("PostStartHookError", failure);
+}
+
+async function stopSandbox(id: string, { ports }: ExecutionContext, signal: AbortSignal): Promise<void> {
+  try {
+    await ports.runtime.stopSandbox(id, signal);
+  } catch (error) {
+    throw new KillError(undefined, error);
+  }
 }
 
 const containerAttempt = ({ state }: ExecutionContext, name: string): number =>

@@ -126,9 +126,10 @@ export class PodLife {
   ): Promise<void> {
     const { pod } = state;
     if (pod === undefined) return;
-    const { looks } = this.#cells;
+    const { looks, statusFailures } = this.#cells;
     using pass = this.#settings.starts.pass();
-    let view = looks.present(state.uid) ?? (await looks.look(state.uid, signal));
+    const seen = statusFailures.get(state.uid) === undefined ? looks.present(state.uid) : undefined;
+    let view = seen ?? (await looks.look(state.uid, signal));
     for (let round = 0; round < roundsMax(pod); round += 1) {
       await accept(state, view, this.#ports);
       const volumes = readinessOf(pod, this.#cells.mountState.get(state.uid));

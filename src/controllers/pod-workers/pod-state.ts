@@ -67,6 +67,8 @@ export interface PodState {
   decided: string;
   /** Its last turn failed. */
   isStuck: boolean;
+  /** The last event about a failed turn. */
+  failureEvent: { readonly message: string; readonly emittedMonotonicMs: number } | undefined;
   /** As it was at its last turn that a trace tells of. */
   tracedPod: Pod | undefined;
   /** When this UID came, among all of this process: static pods of one name go in this order. */
@@ -108,6 +110,7 @@ export function newPodState(uid: string, arrival: number): PodState {
     emptySinceMonotonicMs: undefined,
     decided: "",
     isStuck: false,
+    failureEvent: undefined,
     tracedPod: undefined,
     arrival,
   };

@@ -26,6 +26,7 @@ import { accept } from "./accept.ts";
 import { PodLife, RETRY_MS } from "./pod-life.ts";
 import { newPodState, type PodState } from "./pod-state.ts";
 import { recall } from "./recall.ts";
+import { emitTurnFailure, withStatusErrors } from "./turn-failure.ts";
 import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export class PodWorkers {
@@ -45,8 +46,8 @@ export class PodWorkers {
     facts: ReadonlyMap<string, UidFacts>,
   ) {
     this.#ports = ports;
-    this.#cells = cells;
-    this.#life = new PodLife(ports, cells, settings, () => this.#noteEnding());
+    this.#cells = { ...cells, looks: withStatusErrors(cells.looks) };
+    this.#life = new PodLife(ports, this.#cells, settings, () => this.#noteEnding());
     this.#facts = new Map(facts);
   }
 
@@ -93,6 +94,7 @@ export class PodWorkers {
       admittedPods.watch(admitted),
       this.#cells.probeResults.watch(probed),
       podRuntimeStatus.watch(looked),
+      this.#cells.statusFailures.watch((uid) => worker.wake(uid)),
       referencedObjects.watch((key) => (referencedObjects.get(key)?.kind === "unknown" ? undefined : heard(key))),
       this.#cells.mountState.watch((uid) => worker.wake(uid)),
       pullsUnderWay.watch(pulled),
@@ -184,10 +186,12 @@ export class PodWorkers {
         await accept(state, await this.#cells.looks.look(state.uid, signal), this.#ports);
       }
       await this.#life.pursue(state, signal, wakeIn);
-      this.#tellStuck(state, undefined);
+      state.failureEvent = undefined;
+      this.#tellStuck(state, undefined, false);
     } catch (error) {
       if (!signal.aborted) {
-        this.#tellStuck(state, error);
+        const isTold = emitTurnFailure(state, error, this.#ports);
+        this.#tellStuck(state, error, isTold);
         const { againMs, isNew } = this.#life.failed(state, error);
         if (isNew) this.#ports.log.error("a pod could not be brought further", error, { uid });
         wakeIn(againMs);
@@ -199,13 +203,15 @@ export class PodWorkers {
     this.#leave(state, wake);
   }
 
-  /** Why it could not be brought further, and, once, that it could again. What its end hangs on is told step by step. */
-  #tellStuck(state: PodState, error: unknown): void {
+  /**
+   * Why it could not be brought further, unless an event has told it, and, once, that it could again. What its end hangs on is told step by step.
+   */
+  #tellStuck(state: PodState, error: unknown, isTold: boolean): void {
     const { asides } = this.#ports;
     const { pod, lifecycle, isStuck } = state;
     if (lifecycle.kind !== "running") return;
     state.isStuck = error !== undefined;
-    if (asides === undefined || pod === undefined || (error === undefined && !isStuck)) return;
+    if (asides === undefined || pod === undefined || isTold || (error === undefined && !isStuck)) return;
     const subject = { kind: "Pod", ...podNameOfObject(pod) } as const;
     if (error === undefined) asides.emit(subject, "Normal", "Resumed", "");
     else asides.emit(subject, "Warning", "FailedSync", errorText(error));

@@ -17,6 +17,7 @@ import { podNameOf } from "../../domain/pod/runtime-view.ts";
 import { hookRun, noteHook, runHook } from "./hooks.ts";
 import type { PodState } from "./pod-state.ts";
 import { teller } from "./tell.ts";
+import { KillError } from "./turn-failure.ts";
 import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 
 export interface Stopping {
@@ -69,7 +70,11 @@ async function stopContainer(
   // A command ends with its container, which is a failure; what only waits ends by itself.
   if (!isDone && preStopOf(stopping.pod, stopping.state.view, stop)?.exec !== undefined) tellFailure(stop, stopping);
   await whileGraceLasts(endsMs, stopping, signal, (limited) => unlessAborted(turn, limited));
-  await runtime.stopContainer(stop.id, containerGraceSeconds(endsMs - clock.monotonicMs()), signal);
+  try {
+    await runtime.stopContainer(stop.id, containerGraceSeconds(endsMs - clock.monotonicMs()), signal);
+  } catch (error) {
+    throw new KillError(stop.name, error);
+  }
 }
 
 function graceMs({ name, reason }: ContainerStop, { graceMs: left, pod }: Stopping): number {

@@ -88,6 +88,8 @@ export interface PodWorkerCells {
   /** Full names of static pods that are being ended. */
   readonly endingPods: LatestCell<ReadonlySet<string>>;
   readonly looks: PodLooks;
+  /** Pods whose status the runtime did not report after it had changed: what was last seen of them is out of date. */
+  readonly statusFailures: ReadTable<string, string>;
 }
 
 /** The eye on the runtime, as the workers use it. */

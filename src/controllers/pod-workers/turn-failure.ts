@@ -1,0 +1,76 @@
+/**
+ * Failures of a pod's turn that the pod's owner reads in an event, with the Go kubelet's reasons and texts: the runtime does not report the pod's
+ * status, or does not kill the pod. Every other failure stays in the log and the journal.
+ */
+import { errorText } from "../../base/error-text.ts";
+import { goQuote } from "../../base/go-text.ts";
+import { rpcText } from "../../ports/runtime-error.ts";
+import { EndStepFailure } from "./end-steps.ts";
+import type { PodState } from "./pod-state.ts";
+import { podTeller } from "./tell.ts";
+import type { PodLooks, PodWorkerPorts } from "./worker-options.ts";
+
+/** The Go kubelet tries again this often. Deckhand retries a step of a pod's end sooner, and must not use up the pod's share of events. */
+const EVENT_INTERVAL_MS = 10_000;
+
+/** The runtime did not report the status of a pod. */
+class StatusError extends Error {
+  override readonly name = "StatusError";
+  constructor(cause: unknown) {
+    super(errorText(cause), { cause });
+  }
+}
+
+/** The runtime did not stop this container of a pod that ends, or, where there is no container, its sandbox. */
+export class KillError extends Error {
+  override readonly name = "KillError";
+  readonly container: string | undefined;
+  constructor(container: string | undefined, cause: unknown) {
+    super(errorText(cause), { cause });
+    this.container = container;
+  }
+}
+
+/** The same looks at the runtime, which fail with a `StatusError`. */
+export function withStatusErrors(looks: PodLooks): PodLooks {
+  const asStatusError = (error: unknown) => {
+    throw new StatusError(error);
+  };
+  return {
+    present: (uid) => looks.present(uid),
+    look: (uid, signal) => looks.look(uid, signal).catch(asStatusError),
+    refresh: (uid, made, signal) => looks.refresh(uid, made, signal).catch(asStatusError),
+    acting: (uid) => looks.acting(uid),
+  };
+}
+
+/** True: the pod's owner reads of this failure in an event, of now or of a few seconds ago. */
+export function emitTurnFailure(
+  state: PodState,
+  error: unknown,
+  ports: Pick<PodWorkerPorts, "clock" | "events">,
+): boolean {
+  const { pod, failureEvent: last } = state;
+  const event = eventOf(state.uid, error instanceof EndStepFailure ? error.cause : error);
+  if (pod === undefined || event === undefined) return false;
+  const nowMs = ports.clock.monotonicMs();
+  const isRepeated = last?.message === event.message && nowMs - last.emittedMonotonicMs < EVENT_INTERVAL_MS;
+  if (isRepeated) return true;
+  state.failureEvent = { message: event.message, emittedMonotonicMs: nowMs };
+  podTeller(pod, ports)("Warning", event.reason, event.message);
+  return true;
+}
+
+function eventOf(uid: string, error: unknown): { readonly reason: string; readonly message: string } | undefined {
+  if (error instanceof StatusError) {
+    return { reason: "FailedSync", message: `error determining status: ${rpcText(error.cause)}` };
+  }
+  if (!(error instanceof KillError)) return undefined;
+  const { container, cause } = error;
+  const what = container === undefined ? "KillPodSandbox" : "KillContainer";
+  const target = goQuote(container ?? uid);
+  return {
+    reason: "FailedKillPod",
+    message: `error killing pod: failed to "${what}" for ${target} with ${what}Error: ${goQuote(rpcText(cause))}`,
+  };
+}
