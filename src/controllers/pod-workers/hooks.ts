@@ -12,8 +12,8 @@ import {
   fallbackText,
   type HookPlace,
   httpHookFailure,
+  invalidHandler,
   markedPorts,
-  NO_HANDLER,
   withoutTls,
 } from "../../domain/pod/hooks.ts";
 import { type HttpGet, httpGetOf } from "../../domain/probes/http-get.ts";
@@ -66,7 +66,7 @@ export async function runHook(run: HookRun, ports: HookPorts, signal: AbortSigna
   if (handler.exec !== undefined) return runCommand(run, handler.exec.command ?? [], ports, signal);
   if (handler.httpGet !== undefined) return runGet(run, handler.httpGet, ports, signal);
   if (handler.sleep !== undefined) return runSleep(handler.sleep.seconds, ports, signal);
-  return NO_HANDLER;
+  return invalidHandler(handler);
 }
 
 async function runSleep(seconds: number, { clock, podMetrics }: HookPorts, signal: AbortSignal): Promise<undefined> {

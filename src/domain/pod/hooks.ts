@@ -62,7 +62,14 @@ export const withoutTls = (get: HttpGet): HttpGet => ({
 export const fallbackText = ({ host, port }: HttpGet): string =>
   `request to HTTPS lifecycle hook ${hostAndPort(host, port)} got HTTP response, retry with HTTP succeeded`;
 
-export const NO_HANDLER = "Cannot run handler: invalid handler";
+/** No kubelet opens a socket for a hook. The handler is printed as Go prints it, since users of the Go kubelet know the text. */
+export function invalidHandler({ tcpSocket }: LifecycleHandler): string {
+  if (tcpSocket === undefined) return "Cannot run handler: invalid handler";
+  const { port, host = "" } = tcpSocket;
+  const shown = typeof port === "number" ? `{0 ${port} }` : `{1 0 ${port}}`;
+  const socket = `&TCPSocketAction{Port:${shown},Host:${host},}`;
+  return `Cannot run handler: invalid handler: &LifecycleHandler{Exec:nil,HTTPGet:nil,TCPSocket:${socket},Sleep:nil,}`;
+}
 
 export const exitedWith = (command: readonly string[], exitCode: number, stderr: string): string =>
   `command '${command.join(" ")}' exited with ${exitCode}: ${stderr}`;

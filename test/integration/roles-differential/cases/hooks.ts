@@ -27,6 +27,20 @@ export const HOOKS: Cases = {
     spec: { containers: [{ ...STUBBORN, lifecycle: { postStart: { httpGet: { path: "/here", port: 81 } } } }] },
     until: waits("containerStatuses", "PostStartHookError", 0),
   },
+  "post-start-tcp": {
+    rows: ["7.15"],
+    spec: { containers: [{ ...STUBBORN, lifecycle: { postStart: { tcpSocket: { port: 81 } } } }] },
+    until: waits("containerStatuses", "PostStartHookError", 0),
+  },
+  "pre-stop-tcp": {
+    rows: ["7.15"],
+    spec: {
+      terminationGracePeriodSeconds: 10,
+      containers: [sleeper("main", { lifecycle: { preStop: { tcpSocket: { port: 81 } } } })],
+    },
+    until: ran,
+    ends: "badly",
+  },
   "pre-stop-http": {
     rows: ["7.15"],
     spec: {
