@@ -1,6 +1,7 @@
-/** The node's loops against a real API server, under the node's own identity and NodeRestriction. */
+/** Deckhand's Node and Lease against a real API server, under the node's own identity and NodeRestriction. */
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import * as fc from "fast-check";
 import type { Node } from "../../src/api/gen/core-v1.ts";
@@ -9,22 +10,22 @@ import { nodePatch } from "../../src/domain/node/node-patch.ts";
 import { hostClock } from "../../src/wire/host/clock.ts";
 import { hostRandom } from "../../src/wire/host/random.ts";
 import { createKubeApi, type KubeApi } from "../../src/wire/kube-api/client.ts";
-import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { writeKubeconfig } from "../cluster/certificates.ts";
+import { type Cluster, type ClusterNode, type Component, startCluster } from "../cluster/cluster.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
-import { boxedMachine } from "./boxed-machine.ts";
-import { startNodeAgent } from "./node-agent.ts";
+import { type AuditEntry, auditOf } from "../support/audit.ts";
 
 const READY_MS_MAX = 3000;
 const REQUESTS_PER_MINUTE_MAX = 8;
 const signal = new AbortController().signal;
 
-describe("a node of our own", () => {
+describe("a node of Deckhand's", () => {
   let cluster: Cluster;
   let node: ClusterNode;
   let admin: KubeApi;
 
   before(async () => {
-    cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "none" }] });
+    cluster = await startCluster({ controlPlane: "api", nodes: [{ agent: "deckhand", criProxy: true }] });
     [node] = cluster.nodes as [ClusterNode];
     const [ca, certificatePem, keyPem] = await Promise.all(
       [cluster.api.caFile, cluster.api.adminCertFile, cluster.api.adminKeyFile].map((file) => readFile(file, "utf8")),
@@ -32,6 +33,7 @@ describe("a node of our own", () => {
     const credentials = { kind: "certificate", certificatePem: certificatePem ?? "", keyPem: keyPem ?? "" } as const;
     const connection = { url: cluster.api.url, ca: ca ?? "", credentials };
     admin = createKubeApi({ connection, clock: hostClock, random: hostRandom });
+    await waitUntil("the node to be ready", 30_000, isReady);
   });
 
   after(async () => {
@@ -39,127 +41,147 @@ describe("a node of our own", () => {
     await cluster.down();
   });
 
-  const ready = ({ status }: Node) => status?.conditions?.find(({ type }) => type === "Ready");
-  const ourNode = () => admin.get(nodes, { name: node.name }, signal);
-  const start = () => startNodeAgent({ cluster, node, machine: boxedMachine(node) });
-  const isReady = () =>
-    ourNode().then(
+  const agent = (): Component => cluster.component(`kubelet@${node.name}`);
+  const condition = ({ status }: Node, wanted: string) => status?.conditions?.find(({ type }) => type === wanted);
+  const ready = (found: Node) => condition(found, "Ready");
+  const nodeNamed = (name: string) => admin.get(nodes, { name }, signal);
+  const ownNode = () => nodeNamed(node.name);
+  const isReady = (name = node.name) =>
+    nodeNamed(name).then(
       (found) => ready(found)?.status === "True",
       () => false,
     );
 
-  /** What the node itself asked of the API server, from the audit log. */
-  async function requests(): Promise<readonly string[]> {
-    const lines = (await readFile(cluster.api.auditLog, "utf8")).split("\n").filter((line) => line !== "");
-    return lines
-      .map((line) => JSON.parse(line) as AuditEvent)
-      .filter(({ user, stage }) => user.username === `system:node:${node.name}` && stage !== "RequestReceived")
-      .map(({ verb, objectRef }) => [verb, objectRef?.resource, objectRef?.subresource].filter(Boolean).join(" "));
+  /** Ends the agent, removes its Node and Lease and starts the agent again, with these options. Answers with the time between. */
+  async function registerAnew(options?: Parameters<Cluster["changeAgent"]>[2]): Promise<number> {
+    await agent().kill();
+    const diedWallMs = Date.now();
+    await cluster.kubectl("delete", "node", node.name);
+    await cluster.kubectl("delete", "lease", node.name, "--namespace=kube-node-lease");
+    await cluster.changeAgent(node.name, "deckhand", options);
+    return diedWallMs;
   }
 
-  test("[3.1] [3.13] it is ready within 3 s, and idles at the pace of 8 requests a minute at most", async (t) => {
-    const agent = await start();
-    try {
-      await waitUntil("the node to be ready", READY_MS_MAX, isReady);
-      t.diagnostic(`ready after ${Math.round(performance.now() - agent.startedMs)} ms`);
-      assert.deepEqual((await requests()).toSorted(), ["create leases", "create nodes", "get leases", "watch nodes"]);
-      await pause(2000);
-      const before = (await requests()).length;
-      await pause(30_000);
-      const idle = (await requests()).slice(before);
-      t.diagnostic(`${idle.length} requests in half an idle minute: ${idle.join(", ")}`);
-      assert.ok(idle.length <= REQUESTS_PER_MINUTE_MAX / 2);
-      assert.ok(idle.filter((request) => request === "update leases").length >= 2);
-      assert.equal(idle.filter((request) => request.startsWith("get")).length, 0);
-    } finally {
-      await agent.stop();
-    }
+  /** What the agent asked of the API server about Nodes and Leases, from the audit log. */
+  async function requests(): Promise<readonly string[]> {
+    const lines = (await readFile(cluster.api.auditLog, "utf8")).split("\n").filter((line) => line !== "");
+    return (
+      lines
+        .map((line) => JSON.parse(line) as AuditEvent)
+        .filter(({ user }) => user.username === `system:node:${node.name}`)
+        // A watch has two entries, of which the second is of its end.
+        .filter(({ verb, stage }) => stage === (verb === "watch" ? "ResponseStarted" : "ResponseComplete"))
+        .map(({ verb, objectRef }) => [verb, objectRef?.resource, objectRef?.subresource].filter(Boolean).join(" "))
+    );
+  }
+
+  /** How often the agent reported this of its Node. */
+  async function reported(reason: string): Promise<number> {
+    const selector = `--field-selector=involvedObject.kind=Node,involvedObject.name=${node.name},reason=${reason}`;
+    const { items } = JSON.parse(await cluster.kubectl("get", "events", selector, "-o", "json")) as {
+      readonly items: readonly { readonly count?: number; readonly message: string }[];
+    };
+    for (const { message } of items) assert.equal(message, `Node ${node.name} status is now: ${reason}`);
+    return items.reduce((sum, { count = 1 }) => sum + count, 0);
+  }
+
+  const leaseField = (path: string) =>
+    cluster.kubectl("get", "lease", node.name, "--namespace=kube-node-lease", "-o", `jsonpath={${path}}`);
+
+  test("[3.1] [3.13] a new node is ready within 3 s of its agent's start, and an idle node sends at most 8 requests a minute", async (t) => {
+    const before = (await requests()).length;
+    await registerAnew();
+    const startedMs = performance.now();
+    await waitUntil("the node to be ready", READY_MS_MAX, isReady);
+    t.diagnostic(`ready ${Math.round(performance.now() - startedMs)} ms after it listened`);
+    const first = (await requests()).slice(before).filter((request) => / (?:nodes|leases)$/.test(request));
+    assert.deepEqual(first.toSorted(), ["create leases", "create nodes", "get leases", "watch nodes"]);
+    await pause(5000);
+    const rested = (await requests()).length;
+    await pause(30_000);
+    const idle = (await requests()).slice(rested);
+    t.diagnostic(`${idle.length} requests in half an idle minute: ${idle.join(", ")}`);
+    assert.ok(idle.length <= REQUESTS_PER_MINUTE_MAX / 2, idle.join(", "));
+    assert.ok(idle.filter((request) => request === "update leases").length >= 2, idle.join(", "));
+    assert.equal(idle.filter((request) => request.startsWith("get")).length, 0, idle.join(", "));
   });
 
-  test("[27.4.1] [27.4.2] an agent that starts again takes Node and lease over as they are", async () => {
-    const before = await ourNode();
-    const lease = async () =>
-      JSON.parse(await cluster.kubectl("get", "lease", node.name, "--namespace=kube-node-lease", "-o", "json")) as {
-        readonly metadata: { readonly uid: string };
-        readonly spec: { readonly renewTime: string };
-      };
-    const leaseBefore = await lease();
-    const agent = await start();
-    try {
-      await waitUntil("the lease to be renewed", 5000, async () => {
-        return (await lease()).spec.renewTime !== leaseBefore.spec.renewTime;
-      });
-      await waitUntil("a report", 5000, async () => {
-        return ready(await ourNode())?.lastHeartbeatTime !== ready(before)?.lastHeartbeatTime;
-      });
-      const after = await ourNode();
-      assert.equal(after.metadata?.uid, before.metadata?.uid);
-      assert.equal((await lease()).metadata.uid, leaseBefore.metadata.uid);
-      assert.equal(ready(after)?.lastTransitionTime, ready(before)?.lastTransitionTime);
-    } finally {
-      await agent.stop();
-    }
-  });
-
-  test("[3.14] what others set stays, what they took comes back, and an address that is gone vanishes", async () => {
-    const agent = await start();
-    try {
-      await waitUntil("a report", 5000, async () => agent.nodeSynced.value.kind === "synced");
-      const status = {
-        conditions: [{ type: "KernelDeadlock", status: "False", reason: "KernelHasNoDeadlock" }],
-        addresses: [{ type: "ExternalIP", address: "203.0.113.1" }],
-        capacity: { "example.com/dongle": "4" },
-      };
-      const patch = { kind: "strategic", body: { status } } as const;
-      await admin.patch(nodes, { name: node.name }, patch, { subresource: "status" }, signal);
-      const types = async () => (await ourNode()).status?.addresses?.map(({ type }) => type);
-      await waitUntil("our addresses to be back", 15_000, async () => !(await types())?.includes("ExternalIP"));
-      const after = await ourNode();
-      assert.deepEqual(await types(), ["InternalIP", "Hostname"]);
-      assert.equal(
-        after.status?.conditions?.some(({ type }) => type === "KernelDeadlock"),
-        true,
+  test("[4.1] the agent watches the pods of its node in all namespaces, and not before it has read its Node", async () => {
+    const sinceMs = await registerAnew();
+    await waitUntil("the node to be ready", 30_000, isReady);
+    const timeOf = ({ requestReceivedTimestamp }: AuditEntry) => Date.parse(requestReceivedTimestamp);
+    const entries = (await auditOf(cluster, `system:node:${node.name}`)).filter((entry) => timeOf(entry) >= sinceMs);
+    const reading = (resource: string) =>
+      entries.filter(
+        ({ verb, objectRef }) => (verb === "list" || verb === "watch") && objectRef?.resource === resource,
       );
-      assert.equal(after.status?.capacity?.["example.com/dongle"], "4");
-      assert.equal(after.status.allocatable?.["example.com/dongle"], "4");
-    } finally {
-      await agent.stop();
+    const [ofPods, [ofNode]] = [reading("pods"), reading("nodes")];
+    assert.ok(ofNode !== undefined && ofPods.length > 0);
+    for (const entry of ofPods) {
+      const { pathname, searchParams } = new URL(entry.requestURI, cluster.api.url);
+      assert.deepEqual([pathname, searchParams.get("fieldSelector")], ["/api/v1/pods", `spec.nodeName=${node.name}`]);
+      assert.ok(timeOf(entry) > timeOf(ofNode), `${entry.requestReceivedTimestamp} ${ofNode.requestReceivedTimestamp}`);
     }
   });
 
-  test("[3.12] [3.16] a runtime that is away makes the node not ready after 30 s, with the cause, and back", async () => {
-    const agent = await start();
+  test("[27.4.1] [27.4.2] an agent that starts again takes Node and Lease over as they are", async () => {
+    const before = await ownNode();
+    const [leaseUid, renewed] = [await leaseField(".metadata.uid"), await leaseField(".spec.renewTime")];
+    await agent().restart();
+    await waitUntil("the lease to be renewed", 15_000, async () => (await leaseField(".spec.renewTime")) !== renewed);
+    await waitUntil("a report", 15_000, async () => {
+      return ready(await ownNode())?.lastHeartbeatTime !== ready(before)?.lastHeartbeatTime;
+    });
+    const after = await ownNode();
+    assert.equal(after.metadata?.uid, before.metadata?.uid);
+    assert.equal(await leaseField(".metadata.uid"), leaseUid);
+    assert.equal(ready(after)?.lastTransitionTime, ready(before)?.lastTransitionTime);
+  });
+
+  test("[3.14] the agent keeps what others set, restores what they removed, and removes an address that it does not have", async () => {
+    const status = {
+      conditions: [{ type: "KernelDeadlock", status: "False", reason: "KernelHasNoDeadlock" }],
+      addresses: [{ type: "ExternalIP", address: "203.0.113.1" }],
+      capacity: { "example.com/dongle": "4" },
+    };
+    const patch = { kind: "strategic", body: { status } } as const;
+    await admin.patch(nodes, { name: node.name }, patch, { subresource: "status" }, signal);
+    const types = async () => (await ownNode()).status?.addresses?.map(({ type }) => type);
+    await waitUntil("the addresses to be restored", 15_000, async () => !(await types())?.includes("ExternalIP"));
+    const after = await ownNode();
+    assert.deepEqual(await types(), ["InternalIP", "Hostname"]);
+    assert.ok(condition(after, "KernelDeadlock"));
+    assert.equal(after.status?.capacity?.["example.com/dongle"], "4");
+    assert.equal(after.status.allocatable?.["example.com/dongle"], "4");
+  });
+
+  test("[3.12] [3.16] a node whose runtime is down is not ready after 30 s, with the cause, and is ready again once the runtime is back", async () => {
     const containerd = cluster.component(`containerd@${node.name}`);
+    const before = [await reported("NodeNotReady"), await reported("NodeReady")];
     try {
-      await waitUntil("a report", 5000, async () => agent.nodeSynced.value.kind === "synced");
       await containerd.kill();
       await waitUntil("the node to be not ready", 60_000, async () => !(await isReady()));
-      const condition = ready(await ourNode());
-      assert.deepEqual(
-        [condition?.status, condition?.reason, condition?.message],
-        ["False", "KubeletNotReady", "container runtime is down"],
-      );
-      // A node that is not ready and a runtime that is away: what is known of it stays.
-      assert.match((await ourNode()).status?.nodeInfo?.containerRuntimeVersion ?? "", /^containerd:\/\/\d/);
-      await containerd.restart();
-      await waitUntil("the node to be ready again", 30_000, isReady);
-      const changes = agent.events.filter((event) => /NodeReady|NodeNotReady/.test(event));
-      assert.deepEqual(changes, [
-        `Normal NodeNotReady Node ${node.name} status is now: NodeNotReady`,
-        `Normal NodeReady Node ${node.name} status is now: NodeReady`,
-      ]);
+      const { status, reason, message } = ready(await ownNode()) ?? {};
+      assert.deepEqual([status, reason, message], ["False", "KubeletNotReady", "container runtime is down"]);
+      // What is known of the runtime stays.
+      assert.match((await ownNode()).status?.nodeInfo?.containerRuntimeVersion ?? "", /^containerd:\/\/\d/);
     } finally {
-      if (!(await containerd.isAlive())) await containerd.restart();
-      await agent.stop();
+      await containerd.restart();
     }
+    await waitUntil("the node to be ready again", 30_000, isReady);
+    const after = async () => [await reported("NodeNotReady"), await reported("NodeReady")];
+    await waitUntil("the events", 15_000, async () => ((await after())[1] ?? 0) > (before[1] ?? 0));
+    assert.deepEqual(
+      await after(),
+      before.map((count) => count + 1),
+    );
   });
 
-  test("[17.2] [17.8] [3.11] a machine with less than asked for is under pressure, and says so", async () => {
-    const machine = boxedMachine(node);
+  test("[17.2] [17.8] [3.11] a node with less than its thresholds ask for is under pressure, and reports it", async () => {
     const evictionHard = { "memory.available": "99%", "imagefs.available": "99.9%", "pid.available": "10" };
-    const agent = await startNodeAgent({ cluster, node, machine, evictionHard });
+    await cluster.changeAgent(node.name, "deckhand", { configuration: { evictionHard } });
     const conditions = async () =>
-      (await ourNode()).status?.conditions
+      (await ownNode()).status?.conditions
         ?.filter(({ type }) => type.endsWith("Pressure"))
         .map(({ type, status, reason }) => `${type} ${status} ${reason}`);
     const pressed = [
@@ -167,127 +189,91 @@ describe("a node of our own", () => {
       "DiskPressure True KubeletHasDiskPressure",
       "PIDPressure False KubeletHasSufficientPID",
     ];
-    try {
-      await waitUntil("the pressure to show", 15_000, async () => (await conditions())?.[0] === pressed[0]);
-      assert.deepEqual(await conditions(), pressed);
-      assert.equal((await ourNode()).spec?.taints?.some(({ key }) => key.endsWith("-pressure")) ?? false, false);
-    } finally {
-      await agent.stop();
-    }
-    const relieved = await start();
-    try {
-      await waitUntil("the pressure to be gone", 15_000, async () => (await conditions())?.[0] !== pressed[0]);
-    } finally {
-      await relieved.stop();
-    }
+    await waitUntil("the pressure to show", 30_000, async () => (await conditions())?.[0] === pressed[0]);
+    assert.deepEqual(await conditions(), pressed);
+    assert.equal((await ownNode()).spec?.taints?.some(({ key }) => key.endsWith("-pressure")) ?? false, false);
+    await cluster.changeAgent(node.name, "deckhand");
+    await waitUntil("the pressure to be gone", 30_000, async () => (await conditions())?.[0] !== pressed[0]);
   });
 
-  test("[1.14] [3.15] with the API server away nothing is lost: the lease goes on within seconds of its return", async (t) => {
-    const agent = await start();
+  test("[1.14] [3.15] the agent renews the lease within seconds of the API server's return, and the node stays ready", async (t) => {
+    await waitUntil("the node to be ready", 30_000, isReady);
+    const before = ready(await ownNode());
     const api = cluster.component("kube-apiserver");
-    try {
-      await waitUntil("a report", 5000, async () => agent.nodeSynced.value.kind === "synced");
-      const before = ready(await ourNode());
-      await api.kill();
-      await pause(8000);
-      await api.restart();
-      const backMs = Date.now();
-      const renewed = async () =>
-        Date.parse(
-          await cluster.kubectl(
-            "get",
-            "lease",
-            node.name,
-            "--namespace=kube-node-lease",
-            "-o",
-            "jsonpath={.spec.renewTime}",
-          ),
-        );
-      await waitUntil("a renewal", 20_000, async () => (await renewed()) > backMs - 1000);
-      t.diagnostic(`renewed ${((await renewed()) - backMs) / 1000} s after the server was back`);
-      assert.deepEqual(ready(await ourNode())?.lastTransitionTime, before?.lastTransitionTime);
-    } finally {
-      await agent.stop();
-    }
+    await api.kill();
+    await pause(8000);
+    await api.restart();
+    const backMs = Date.now();
+    const renewedMs = async () => Date.parse(await leaseField(".spec.renewTime"));
+    await waitUntil("a renewal", 20_000, async () => (await renewedMs()) > backMs - 1000);
+    t.diagnostic(`renewed ${((await renewedMs()) - backMs) / 1000} s after the server was back`);
+    assert.deepEqual(ready(await ownNode())?.lastTransitionTime, before?.lastTransitionTime);
   });
 
-  test("[3.1] who may not create nodes finds the one the operator made", async () => {
-    await cluster.kubectl(
-      "create",
-      "clusterrole",
-      "limited",
-      "--verb=get,list,watch,patch",
-      "--resource=nodes,nodes/status",
+  test("[3.1] an agent that may not create Nodes takes the one that the operator made", async () => {
+    const role = JSON.parse(await cluster.kubectl("get", "clusterrole", "system:node", "-o", "json")) as ClusterRole;
+    const rules = role.rules.map((rule) =>
+      rule.resources?.includes("nodes") === true
+        ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== "create") }
+        : rule,
     );
+    const limited = { apiVersion: role.apiVersion, kind: role.kind, metadata: { name: "limited" }, rules };
+    await cluster.kubectl("create", "clusterrole", "limited", "--verb=get", "--resource=nodes");
+    await cluster.kubectl("patch", "clusterrole", "limited", "--type=merge", "-p", JSON.stringify(limited));
     await cluster.kubectl("create", "clusterrolebinding", "limited", "--clusterrole=limited", "--user=limited");
-    const made = await admin.create(
-      nodes,
-      { metadata: { name: "made", labels: { "example.com/by": "operator" } } },
-      signal,
-    );
-    const user = { name: "limited", groups: [] };
-    const renamed = { ...node, name: "made" };
-    const agent = await startNodeAgent({ cluster, node: renamed, machine: boxedMachine(renamed), user });
-    try {
-      await waitUntil("the node to be ready", 5000, async () => {
-        return ready(await admin.get(nodes, { name: "made" }, signal))?.status === "True";
-      });
-      const found = await admin.get(nodes, { name: "made" }, signal);
-      assert.equal(found.metadata?.uid, made.metadata?.uid);
-      assert.equal(found.metadata?.labels?.["kubernetes.io/hostname"], "made");
-      assert.equal(found.metadata.labels["example.com/by"], "operator");
-    } finally {
-      await agent.stop();
-    }
+    const labels = { "example.com/by": "operator" };
+    const made = await admin.create(nodes, { metadata: { name: "made", labels } }, signal);
+    const kubeconfig = join(node.folder, "limited.kubeconfig");
+    await writeKubeconfig(cluster.layout, kubeconfig, await cluster.api.clientCertificate("limited", []));
+    const flags = [`--kubeconfig=${kubeconfig}`, "--hostname-override=made"];
+    await cluster.changeAgent(node.name, "deckhand", { flags });
+    await waitUntil("the node to be ready", 30_000, () => isReady("made"));
+    const { metadata } = await nodeNamed("made");
+    assert.equal(metadata?.uid, made.metadata?.uid);
+    assert.equal(metadata?.labels?.["kubernetes.io/hostname"], "made");
+    assert.equal(metadata.labels["example.com/by"], "operator");
   });
 
-  test("[3.3] [3.4] [3.5] a node of a cloud waits for its controller with a taint, and keeps the addresses it is given", async () => {
-    const clouded = { ...node, name: "clouded" };
-    const agent = await startNodeAgent({
-      cluster,
-      node: clouded,
-      machine: boxedMachine(clouded),
-      change: { externalCloud: true },
-      registration: { providerId: "cloud:///zone/1", taints: [{ key: "own", effect: "NoExecute" }] },
+  test("[3.3] [3.4] [3.5] a node of an external cloud has the taint that its controller removes, and keeps the addresses it is given", async () => {
+    await registerAnew({
+      flags: ["--cloud-provider=external"],
+      configuration: { providerID: "cloud:///zone/1", registerWithTaints: [{ key: "own", effect: "NoExecute" }] },
     });
-    const theNode = () => admin.get(nodes, { name: "clouded" }, signal);
-    try {
-      await waitUntil("the node to be there", 5000, async () => agent.nodeSynced.value.kind === "synced");
-      const { metadata, spec } = await theNode();
-      assert.equal(metadata?.annotations?.["alpha.kubernetes.io/provided-node-ip"], node.address);
-      assert.equal(spec?.providerID, "cloud:///zone/1");
-      const taints = spec.taints?.map(({ key, value = "", effect }) => `${key}=${value}:${effect}`) ?? [];
-      for (const taint of ["own=:NoExecute", "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule"]) {
-        assert.ok(taints.includes(taint), taints.join());
-      }
-      const given = [
-        { type: "ExternalIP", address: "203.0.113.9" },
-        { type: "InternalIP", address: "192.0.2.77" },
-        { type: "InternalIP", address: node.address },
-      ];
-      const patch = { kind: "merge", body: { status: { addresses: given } } } as const;
-      await admin.patch(nodes, { name: "clouded" }, patch, { subresource: "status" }, signal);
-      // Over a look of the status loop, in which a change of ours makes it write.
-      agent.nodeHolds.set({ ...agent.nodeHolds.value, shutdown: "node is shutting down" });
-      await waitUntil("a report", 15_000, async () => ready(await theNode())?.status === "False");
-      const { status } = await theNode();
-      assert.deepEqual(status?.addresses, given);
-      assert.equal(ready({ status: status ?? {} })?.message, "node is shutting down");
-    } finally {
-      await agent.stop();
+    await waitUntil("the node to be ready", 30_000, isReady);
+    const { metadata, spec } = await ownNode();
+    assert.equal(metadata?.annotations?.["alpha.kubernetes.io/provided-node-ip"], node.address);
+    assert.equal(spec?.providerID, "cloud:///zone/1");
+    const taints = spec.taints?.map(({ key, value = "", effect }) => `${key}=${value}:${effect}`) ?? [];
+    for (const taint of ["own=:NoExecute", "node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule"]) {
+      assert.ok(taints.includes(taint), taints.join());
     }
+    const addresses = [
+      { type: "ExternalIP", address: "203.0.113.9" },
+      { type: "InternalIP", address: "192.0.2.77" },
+      { type: "InternalIP", address: node.address },
+    ];
+    // The agent writes its status upon a capacity that it has to make allocatable.
+    const patch = { kind: "merge", body: { status: { addresses, capacity: { "example.com/dongle": "4" } } } } as const;
+    await admin.patch(nodes, { name: node.name }, patch, { subresource: "status" }, signal);
+    const allocatable = async () => (await ownNode()).status?.allocatable?.["example.com/dongle"];
+    await waitUntil("a report", 30_000, async () => (await allocatable()) === "4");
+    assert.deepEqual((await ownNode()).status?.addresses, addresses);
   });
 
-  test("[3.20] the pod range of the cluster reaches the runtime", async () => {
-    const agent = await start();
-    try {
-      const body = { spec: { podCIDR: "198.18.7.0/24", podCIDRs: ["198.18.7.0/24"] } };
-      await admin.patch(nodes, { name: node.name }, { kind: "merge", body }, {}, signal);
-      await waitUntil("the runtime to know", 5000, async () => agent.podCidrs.length > 0);
-      assert.deepEqual(agent.podCidrs, ["198.18.7.0/24"]);
-    } finally {
-      await agent.stop();
-    }
+  test("[3.20] the agent passes the Node's pod range on to the runtime", async () => {
+    await registerAnew();
+    await waitUntil("the node to be ready", 30_000, isReady);
+    const body = { spec: { podCIDR: "198.18.7.0/24", podCIDRs: ["198.18.7.0/24"] } };
+    await admin.patch(nodes, { name: node.name }, { kind: "merge", body }, {}, signal);
+    const ranges = () =>
+      (node.criProxy?.calls ?? []).flatMap(({ method, request, code }) =>
+        method === "UpdateRuntimeConfig" && code === 0 ? [(request as RuntimeConfigRequest).runtimeConfig] : [],
+      );
+    await waitUntil("the runtime to have it", 15_000, async () => ranges().length > 0);
+    assert.deepEqual(
+      ranges().map((config) => config?.networkConfig?.podCidr),
+      ["198.18.7.0/24"],
+    );
   });
 
   test("[3.14] whatever status a node goes to, the server has it after one patch", async (t) => {
@@ -354,4 +340,14 @@ interface AuditEvent {
   readonly verb: string;
   readonly user: { readonly username: string };
   readonly objectRef?: { readonly resource?: string; readonly subresource?: string };
+}
+
+interface ClusterRole {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly rules: readonly { readonly resources?: readonly string[]; readonly verbs: readonly string[] }[];
+}
+
+interface RuntimeConfigRequest {
+  readonly runtimeConfig?: { readonly networkConfig?: { readonly podCidr?: string } };
 }

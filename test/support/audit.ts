@@ -6,6 +6,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 export interface AuditEntry {
   readonly auditID: string;
   readonly verb: string;
+  readonly requestURI: string;
   readonly userAgent?: string;
   readonly user: { readonly username: string };
   readonly requestReceivedTimestamp: string;
