@@ -80,6 +80,9 @@ describe("compat on a small repository", () => {
     tree.git("add", "-A");
     tree.git("commit", "-q", "-m", "next");
     tree.write("docs/proofs/lost.json", JSON.stringify({ ...report, commit: first }));
-    assert.match(run().stdout, new RegExp(`^lost\\.json: ${first.slice(0, 10)}, 1 commits old: 0 of 0`, "m"));
+    assert.match(
+      run().stdout,
+      new RegExp(`^lost\\.json: ${first.slice(0, 10)}, 1 commits old, 0 of them changed src: 0 of 0`, "m"),
+    );
   });
 });

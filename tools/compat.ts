@@ -9,8 +9,8 @@ import { checkLedger } from "./compat/check.ts";
 import { coverage, kinds } from "./compat/coverage.ts";
 import { parseIds, parseLedger } from "./compat/ledger.ts";
 import { compatibilityPage } from "./compat/page.ts";
-import { startsRealParts } from "./compat/real-parts.ts";
-import { commitsSince, fingerprint, inRepository, repositoryRoot } from "./repository.ts";
+import { type Age, describeAge } from "./compat/reports.ts";
+import { commitsSince, fingerprint, inRepository, isAncestor, repositoryRoot } from "./repository.ts";
 import { ShapeError } from "./shape.ts";
 import { parseRun, type RunRecord } from "./testing/run-record.ts";
 
@@ -28,7 +28,6 @@ function main(): number {
     parseIds(read("compat/ids.yaml")),
     runs.map(({ run }) => run),
     fingerprint,
-    (file) => startsRealParts(file, readIfThere),
   );
   for (const { row, staleProofs } of rows) {
     for (const { proof, changed } of staleProofs)
@@ -46,9 +45,10 @@ function main(): number {
   return problems.length > 0 || outdated ? 1 : 0;
 }
 
-const read = (path: string): string => readFileSync(inRepository(path), "utf8");
+const ageOf = (commit: string): Age | undefined =>
+  isAncestor(commit) ? { commits: commitsSince(commit), sourceCommits: commitsSince(commit, "src") } : undefined;
 
-const readIfThere = (path: string): string | undefined => (existsSync(inRepository(path)) ? read(path) : undefined);
+const read = (path: string): string => readFileSync(inRepository(path), "utf8");
 
 function readRuns(): readonly { readonly file: string; readonly run: RunRecord }[] {
   const files = globSync([".runs/*.json", "docs/proofs/*.json"], { cwd: repositoryRoot }).toSorted();
@@ -56,11 +56,9 @@ function readRuns(): readonly { readonly file: string; readonly run: RunRecord }
 }
 
 function describeRun(file: string, run: RunRecord): string {
-  const age = commitsSince(run.commit);
-  const old = age === undefined ? "of a commit that is not in this history" : `${age} commits old`;
   const passed = run.tests.filter((test) => test.passed).length;
   const dirty = run.dirty ? ", with uncommitted changes" : "";
-  return `${basename(file)}: ${run.commit.slice(0, 10)}, ${old}${dirty}: ${passed} of ${run.tests.length} tests passed`;
+  return `${basename(file)}: ${run.commit.slice(0, 10)}, ${describeAge(ageOf(run.commit))}${dirty}: ${passed} of ${run.tests.length} tests passed`;
 }
 
 try {

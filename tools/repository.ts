@@ -49,14 +49,19 @@ export const currentCommit = (): string => git("rev-parse", "HEAD");
 /** Whether the tree differs from its commit. What git ignores does not count, nor do reports that wait to be committed. */
 export const isDirty = (): boolean => git("status", "--porcelain", "--", ".", ":!docs/proofs") !== "";
 
-/** How many commits lie between `commit` and now, or undefined when this history does not hold it (a rebase, a shallow clone). */
-export function commitsSince(commit: string): number | undefined {
+/** Whether HEAD descends from `commit`. */
+export function isAncestor(commit: string): boolean {
   try {
-    return Number(git("rev-list", "--count", `${commit}..HEAD`));
+    git("merge-base", "--is-ancestor", commit, "HEAD");
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
 }
+
+/** How many commits lie between `commit` and HEAD; with a path, those that changed something under it. */
+export const commitsSince = (commit: string, ...paths: readonly string[]): number =>
+  Number(git("rev-list", "--count", `${commit}..HEAD`, "--", ...paths));
 
 /** A short fingerprint of a file's content, or undefined when there is no such file. */
 export function fingerprint(path: string): string | undefined {

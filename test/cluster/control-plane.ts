@@ -8,6 +8,7 @@ import type { ReadyCheck } from "./record.ts";
 
 export interface Program {
   readonly name: string;
+  readonly part?: string;
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly ready: ReadyCheck;

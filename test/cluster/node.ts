@@ -181,6 +181,7 @@ export async function nodeAgent(
   const port = { go: 10250, deckhand: 10248 }[agent];
   return {
     name: `kubelet@${node.name}`,
+    part: { go: "kubelet", deckhand: "deckhand" }[agent],
     command: behindOwnKernel(node.folder, [...program, ...flags]),
     env: deckhand === undefined && given === undefined ? compiledCode() : {},
     ready: { kind: "listens", port },

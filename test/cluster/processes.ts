@@ -4,12 +4,15 @@
  */
 import { spawn } from "node:child_process";
 import { open, readdir, readFile } from "node:fs/promises";
+import { noteStarted } from "../started-parts.ts";
 import { procsFiles } from "./cgroups.ts";
 import type { ComponentRecord, ReadyCheck } from "./record.ts";
 import { waitUntil } from "./wait.ts";
 
 export interface Launch {
   readonly name: string;
+  /** Which program it is, where the name does not begin with it. */
+  readonly part?: string;
   readonly command: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   /** The process whose network, mount and host name namespaces the program shares. */
@@ -24,6 +27,7 @@ const ENTERED = ["--net", "--mount", "--uts"] as const;
 
 export async function launch({
   name,
+  part = name.split(/[@ ]/, 1).join(),
   command,
   env = {},
   anchor,
@@ -47,6 +51,7 @@ export async function launch({
     });
     child.unref();
     if (child.pid === undefined) throw new Error(`${name} has no pid`);
+    noteStarted(part);
     return {
       name,
       command,

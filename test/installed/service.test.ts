@@ -7,6 +7,7 @@ import { buildParts } from "../cluster/parts.ts";
 import { figure } from "../figures.ts";
 import type { Guest } from "../guest/guest.ts";
 import { resumeGuest } from "../guest/guests.ts";
+import { noteStarted } from "../started-parts.ts";
 import { builtProgram } from "../support/built-program.ts";
 import { kubeadmPackage, kubeletPackage } from "../support/upstream-packages.ts";
 
@@ -84,6 +85,7 @@ describe("the service in a guest", () => {
     figure("installation until ready", Math.round(performance.now() - startedMs), "ms");
     assert.deepEqual(await show("Type", "ActiveState", "SubState", "NRestarts"), ["notify", "0", "active", "running"]);
     assert.equal(await mainProgram(), "/usr/bin/deckhand\n");
+    noteStarted("deckhand");
     const line = await guest.must(
       "tr '\\0' ' ' <\"/proc/$(systemctl show -p MainPID --value kubelet.service)/cmdline\"",
     );

@@ -5,6 +5,7 @@ import type { CgroupDriver } from "../../src/domain/runtime/runtime-info.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import type { Payloads } from "../guest/disks.ts";
 import type { Guest } from "../guest/guest.ts";
+import { noteStarted } from "../started-parts.ts";
 import { builtProgram } from "./built-program.ts";
 
 export type Agent = "go" | "deckhand";
@@ -62,6 +63,7 @@ export const configuration = (changes: object = {}) => ({
 
 /** Back when it answers, or with its log where it ended instead. */
 export async function startAgent(guest: Guest, agent: Agent, config: object = configuration()): Promise<void> {
+  noteStarted(agent === "go" ? "kubelet" : "deckhand");
   await guest.put({ [CONFIGURATION]: { content: JSON.stringify(config) } });
   await launchAgent(guest, agent, [`--config=${CONFIGURATION}`, "--hostname-override=guest"]);
 }

@@ -13,6 +13,7 @@ import { waitUntil } from "../cluster/wait.ts";
 import type { Payloads } from "../guest/disks.ts";
 import type { Guest } from "../guest/guest.ts";
 import { resumeGuest } from "../guest/guests.ts";
+import { noteStarted } from "../started-parts.ts";
 import { type AuditEntry, auditOf } from "./audit.ts";
 import { builtProgram } from "./built-program.ts";
 import { ClusterPods } from "./cluster-pods.ts";
@@ -108,6 +109,7 @@ export class GuestNode {
     await this.guest.must("until curl -fsS http://127.0.0.1:10248/healthz 2>/dev/null; do sleep 1; done", {
       limitMs: SLOW_MS,
     });
+    noteStarted(await this.program());
   }
 
   async apply(...objects: readonly object[]): Promise<void> {

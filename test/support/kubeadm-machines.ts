@@ -11,6 +11,7 @@ import type { Payload, Payloads } from "../guest/disks.ts";
 import type { Guest } from "../guest/guest.ts";
 import { resumeGuest } from "../guest/guests.ts";
 import { EthernetSwitch } from "../guest/pieces/ethernet-switch.ts";
+import { noteStarted } from "../started-parts.ts";
 import { builtProgram } from "./built-program.ts";
 import type { Agent } from "./guest-agents.ts";
 import { type KubeadmImages, kubeadmImages } from "./kubeadm-images.ts";
@@ -144,7 +145,10 @@ export class KubeadmMachines implements AsyncDisposable {
     await guest.must("rm /usr/local/bin/kubeadm; dpkg --install /root/kubelet.deb /root/kubeadm.deb", {
       limitMs: INSTALL_MS,
     });
-    if (agent === "deckhand") await guest.must("dpkg --install /root/deckhand.deb", { limitMs: INSTALL_MS });
+    if (agent === "deckhand") {
+      await guest.must("dpkg --install /root/deckhand.deb", { limitMs: INSTALL_MS });
+      noteStarted("deckhand");
+    }
     await guest.must("rm /root/*.deb; systemctl daemon-reload; systemctl enable kubelet.service");
   }
 

@@ -17,9 +17,6 @@ interface StaleProof {
   readonly changed: readonly string[];
 }
 
-/** Whether a test file runs real parts; the others hold pure tests and simulations, whatever suite they run in. */
-type OnRealParts = (file: string) => boolean;
-
 export interface Checked {
   readonly problems: readonly string[];
   readonly rows: readonly CheckedRow[];
@@ -30,10 +27,9 @@ export function checkLedger(
   ids: ReadonlyMap<string, Priority>,
   runs: readonly RunRecord[],
   fingerprint: Fingerprint,
-  onRealParts: OnRealParts,
 ): Checked {
   const find = proofFinder(runs, fingerprint);
-  const rows = ledger.rows.map((row) => checkRow(row, find, onRealParts));
+  const rows = ledger.rows.map((row) => checkRow(row, find));
   return {
     problems: [
       ...idProblems(ledger, ids),
@@ -76,11 +72,7 @@ function titleProblems(
   });
 }
 
-function checkRow(
-  row: Row,
-  find: FindProof,
-  onRealParts: OnRealParts,
-): CheckedRow & { readonly problems: readonly string[] } {
+function checkRow(row: Row, find: FindProof): CheckedRow & { readonly problems: readonly string[] } {
   const { id, standing } = row;
   if (standing.kind === "todo" || standing.kind === "wont") return { row, staleProofs: [], problems: [] };
   const problems: string[] = [];
@@ -102,10 +94,10 @@ function checkRow(
       staleProofs.push({ proof, changed: found.stale });
     }
     // Upstream's own tests run in a whole cluster.
-    shownOnRealParts ||= isUpstream(proof) || found.ranFrom.some(onRealParts);
+    shownOnRealParts ||= isUpstream(proof) || found.isOnRealParts;
   }
   if (standing.kind === "done" && standing.exact === undefined && !shownOnRealParts) {
-    problems.push(`${id} is done, but no proof ran on real parts and no "exact" says why that is enough`);
+    problems.push(`${id} is done, but no proof ran Deckhand on real parts and no "exact" says why that is enough`);
   }
   return { row, problems, staleProofs: staleProofs.length === standing.proofs.length ? staleProofs : [] };
 }

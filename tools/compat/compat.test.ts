@@ -7,7 +7,7 @@ import { checkLedger } from "./check.ts";
 import { coverage } from "./coverage.ts";
 import { type Priority, parseIds, parseLedger } from "./ledger.ts";
 import { compatibilityPage } from "./page.ts";
-import { startsRealParts } from "./real-parts.ts";
+import { ranOnRealParts } from "./real-parts.ts";
 
 const ids = new Map<string, Priority>([
   ["7.13", "P0"],
@@ -16,6 +16,7 @@ const ids = new Map<string, Priority>([
 
 const CRASH = "[7.13] second crash waits 10 s";
 const FILE = "a.test.ts";
+const REAL_FILES = [FILE, "b.test.ts", "contract.ts"];
 
 const row = (id: string, prio: string, rest: string) =>
   `  - { id: "${id}", title: "title of ${id}", prio: ${prio}, ${rest} }`;
@@ -36,6 +37,7 @@ function runOf(tests: readonly Partial<TestRecord>[], about: Partial<RunRecord> 
     host: { cores: 2, memoryGiB: 1, kernel: "k", platform: "linux x64", load: 0 },
     seconds: 1,
     files: { [FILE]: "as it was" },
+    startedParts: Object.fromEntries(REAL_FILES.map((file) => [file, ["containerd", "deckhand"]])),
     tests: tests.map((each) => ({ name: CRASH, file: FILE, passed: true, seconds: 0, ...each })),
     figures: [],
     ...about,
@@ -44,10 +46,9 @@ function runOf(tests: readonly Partial<TestRecord>[], about: Partial<RunRecord> 
 
 const unchanged = () => "as it was";
 const changed = () => "edited";
-const onParts = (file: string) => file !== "pure.test.ts";
 const done = (...proofs: readonly string[]) => `state: done, proofs: ${JSON.stringify(proofs)}`;
 const check = (ledger: ReturnType<typeof ledgerOf>, runs: readonly RunRecord[], fingerprint = unchanged) =>
-  checkLedger(ledger, ids, runs, fingerprint, onParts);
+  checkLedger(ledger, ids, runs, fingerprint);
 const problemsOf = (...args: Parameters<typeof check>) => check(...args).problems;
 
 describe("the ledger's check", () => {
@@ -62,7 +63,7 @@ describe("the ledger's check", () => {
 
   const missing = [
     `7.13: no recorded run holds a test of ${FILE} that names it`,
-    `7.13 is done, but no proof ran on real parts and no "exact" says why that is enough`,
+    `7.13 is done, but no proof ran Deckhand on real parts and no "exact" says why that is enough`,
   ];
   for (const [what, runs] of [
     ["without a run", []],
@@ -118,7 +119,7 @@ describe("the ledger's check", () => {
   test("finds a row that only pure tests prove, unless the entry says why that is enough", () => {
     for (const suite of ["unit", "integration", "proof:simulated"]) {
       const pure = runOf([{ file: "pure.test.ts" }], { suite, files: { "pure.test.ts": "as it was" } });
-      assert.match(problemsOf(ledgerOf(done("pure.test.ts")), [pure]).join(), /no proof ran on real parts/);
+      assert.match(problemsOf(ledgerOf(done("pure.test.ts")), [pure]).join(), /no proof ran Deckhand on real parts/);
       assert.deepEqual(problemsOf(ledgerOf(`${done("pure.test.ts")}, exact: "the row is a formula"`), [pure]), []);
     }
   });
@@ -148,7 +149,7 @@ describe("the ledger's check", () => {
         ...[...four].map(([id, prio]) => `  - { id: "${id}", title: t, prio: ${prio}, state: todo }`),
       ].join("\n"),
     );
-    const titles = (name: string) => checkLedger(ledger, four, [runOf([{ name }])], unchanged, onParts).problems;
+    const titles = (name: string) => checkLedger(ledger, four, [runOf([{ name }])], unchanged).problems;
     assert.deepEqual(titles("[7.13][7.14][7.15] three"), []);
     assert.deepEqual(titles("[7.13][7.14][7.15][7.16] four"), [
       `a.test.ts: "[7.13][7.14][7.15][7.16] four" names more than 3 ids`,
@@ -192,9 +193,9 @@ describe("the ledger as written", () => {
     const byPriority = Object.fromEntries(coverage(asTodo(ledger)).map(({ label, total }) => [label, total]));
     assert.deepEqual(byPriority, { P0: 102, P1: 90, P2: 60, P3: 59, contract: 64, all: 375 });
     const frozen = parseIds(read("compat/ids.yaml"));
-    const problems = checkLedger(ledger, frozen, [], unchanged, onParts).problems;
+    const problems = checkLedger(ledger, frozen, [], unchanged).problems;
     assert.deepEqual(
-      problems.filter((problem) => !/no recorded run holds|no proof ran on real parts/.test(problem)),
+      problems.filter((problem) => !/no recorded run holds|no proof ran Deckhand on real parts/.test(problem)),
       [],
     );
     assert.equal(frozen.size, 375);
@@ -216,7 +217,7 @@ describe("coverage", () => {
   const other = { name: "[7.13] other", file: "b.test.ts" };
   const run = runOf([{}, other], { files: { [FILE]: "as it was", "b.test.ts": "as it was" } });
   const lineOf = (fingerprint: (file: string) => string) =>
-    coverage(checkLedger(twoProofs, ids, [run], fingerprint, onParts).rows).find(({ label }) => label === "all");
+    coverage(checkLedger(twoProofs, ids, [run], fingerprint).rows).find(({ label }) => label === "all");
 
   test("counts a row as done while one proof is fresh", () => {
     const line = lineOf((file) => (file === FILE ? "edited" : "as it was"));
@@ -237,12 +238,8 @@ describe("coverage", () => {
     const contract = runOf([{ definedIn: "contract.ts" }], {
       files: { [FILE]: "as it was", "contract.ts": "as it was" },
     });
-    const { rows } = checkLedger(
-      ledgerOf(done(FILE)),
-      ids,
-      [contract],
-      (file) => (file === "contract.ts" ? "edited" : "as it was"),
-      onParts,
+    const { rows } = checkLedger(ledgerOf(done(FILE)), ids, [contract], (file) =>
+      file === "contract.ts" ? "edited" : "as it was",
     );
     assert.deepEqual(rows[0]?.staleProofs, [{ proof: FILE, changed: ["contract.ts"] }]);
   });
@@ -255,22 +252,20 @@ rows:
   - { id: "7.13", title: "<root>/a|b", prio: P0, state: done, differs: "by events", proofs: ["${FILE}"] }
   - { id: "7.14", title: "plain", prio: P1, state: partial, waits: "row 9.1", proofs: ["${FILE}"] }`,
   );
-  const { rows } = checkLedger(ledger, ids, [runOf([{}, { name: "[7.14] other" }])], unchanged, onParts);
+  const { rows } = checkLedger(ledger, ids, [runOf([{}, { name: "[7.14] other" }])], unchanged);
   const page = compatibilityPage(ledger, rows);
   assert.ok(page.includes(`| 7.13 | &lt;root>/a\\|b | P0 | done | differs: by events | ${FILE} |`), page);
   assert.ok(page.includes(`| 7.14 | plain | P1 | partial | waits: row 9.1 | ${FILE} |`), page);
   assert.ok(page.includes("| P0 | 1 | 1 | 0 | 0 | 0 | 100.0 % |"), page);
 });
 
-test("a test file runs real parts when it, or what it imports, starts a cluster", () => {
-  const files = new Map([
-    ["test/integration/a.test.ts", `import { world } from "./world.ts";`],
-    ["test/integration/world.ts", `import { startCluster } from "../cluster/cluster.ts";\nimport "./a.test.ts";`],
-    ["test/proofs/day.proof.ts", `import { VirtualClock } from "../../sim/virtual-clock.ts";`],
-    ["sim/virtual-clock.ts", ""],
-  ]);
-  const read = (file: string) => files.get(file);
-  assert.equal(startsRealParts("test/integration/a.test.ts", read), true);
-  assert.equal(startsRealParts("test/proofs/day.proof.ts", read), false);
-  assert.equal(startsRealParts("test/gone.test.ts", read), false);
+test("a test file ran on real parts when it started Deckhand beside a real part, whatever it imports", () => {
+  const started = (...parts: readonly string[]) =>
+    ranOnRealParts({ ...runOf([{}]), startedParts: { [FILE]: parts } }, FILE);
+  assert.equal(started("deckhand", "containerd"), true);
+  assert.equal(started("deckhand", "guest"), true);
+  assert.equal(started("deckhand"), false);
+  assert.equal(started("kubelet", "containerd", "kube-apiserver"), false, "the Go kubelet is not Deckhand");
+  assert.equal(started(), false);
+  assert.equal(ranOnRealParts(runOf([{}]), "test/other.test.ts"), false);
 });

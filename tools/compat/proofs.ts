@@ -1,16 +1,17 @@
 /** What the recorded runs say about a row's proof: the last run that has its tests decides. */
 import type { RunRecord, TestRecord } from "../testing/run-record.ts";
+import { ranOnRealParts } from "./real-parts.ts";
 
 type Proof =
   | { readonly kind: "unknown" }
   | {
       readonly kind: "failed";
-      readonly ranFrom: readonly string[];
+      readonly isOnRealParts: boolean;
       readonly suite: string;
       /** Titles of the tests that did not pass. */
       readonly failed: readonly string[];
     }
-  | { readonly kind: "passed"; readonly ranFrom: readonly string[]; readonly stale: readonly string[] };
+  | { readonly kind: "passed"; readonly isOnRealParts: boolean; readonly stale: readonly string[] };
 
 /** Content of a file now, or undefined when it is gone. */
 export type Fingerprint = (file: string) => string | undefined;
@@ -36,10 +37,10 @@ export function proofFinder(runs: readonly RunRecord[], fingerprint: Fingerprint
     const found = last.get(isUpstream(proof) ? proof : keyOf(proof, id));
     if (found === undefined) return { kind: "unknown" };
     const { run, tests } = found;
-    const ranFrom = tests.map((test) => test.file);
     const failed = tests.filter((test) => !test.passed).map((test) => test.name);
-    if (failed.length > 0) return { kind: "failed", ranFrom, suite: run.suite, failed };
-    return { kind: "passed", ranFrom, stale: changedFiles(run, tests, fingerprint) };
+    const isOnRealParts = tests.some(({ file }) => ranOnRealParts(run, file));
+    if (failed.length > 0) return { kind: "failed", isOnRealParts, suite: run.suite, failed };
+    return { kind: "passed", isOnRealParts, stale: changedFiles(run, tests, fingerprint) };
   };
 }
 

@@ -1,20 +1,11 @@
-/** Which test files run real parts: those that start a cluster or a guest, by themselves or by what they import. */
-import { dirname, join } from "node:path";
-import { importsOf } from "../layers.ts";
+/** Whether a test file ran Deckhand on real parts, by what the file started when it ran. */
+import type { RunRecord } from "../testing/run-record.ts";
 
-const HARNESS = ["test/cluster/cluster.ts", "test/guest/guests.ts"];
+const AGENT = "deckhand";
+/** At least one of these must have run beside the agent. A guest brings its own containerd. */
+const REAL_PARTS: ReadonlySet<string> = new Set(["containerd", "kube-apiserver", "guest"]);
 
-/** `read` answers with a file's text, or undefined when there is none; paths are relative to the repository. */
-export function startsRealParts(file: string, read: (file: string) => string | undefined): boolean {
-  const seen = new Set<string>();
-  const waiting = [file];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    if (HARNESS.includes(next)) return true;
-    if (seen.has(next)) continue;
-    seen.add(next);
-    const folder = dirname(next);
-    const imported = importsOf(read(next) ?? "").filter((name) => name.startsWith("."));
-    waiting.push(...imported.map((name) => join(folder, name)));
-  }
-  return false;
+export function ranOnRealParts(run: RunRecord, file: string): boolean {
+  const started = run.startedParts?.[file] ?? [];
+  return started.includes(AGENT) && started.some((part) => REAL_PARTS.has(part));
 }

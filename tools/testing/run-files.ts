@@ -8,6 +8,7 @@ import { currentCommit, fingerprint, hostFacts, inRepository, isDirty, repositor
 import { Collector, type FileResult, isWholeFile, type TestResult } from "./collector.ts";
 import { OverdueFiles } from "./overdue.ts";
 import { countsLine, countTests, type RunRecord, succeeded, type TestRecord } from "./run-record.ts";
+import { StartedParts } from "./started-parts.ts";
 import type { Batch } from "./suites.ts";
 
 interface RunOptions {
@@ -40,6 +41,7 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
   };
   const startedMs = performance.now();
   const results: FileResult[] = [];
+  using parts = new StartedParts();
   const runBatch = async ({ files, concurrency }: Batch): Promise<void> => {
     if (files.length === 0) return;
     const events: AsyncIterable<TestEvent> = run({
@@ -47,7 +49,7 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
       cwd: repositoryRoot,
       concurrency,
       execArgv: isDeterministic ? [`--import=${WITHOUT_PROMISE_HOOK}`] : [],
-      env: { ...process.env, NODE_COMPILE_CACHE: compiledCode(), ...env },
+      env: { ...process.env, NODE_COMPILE_CACHE: compiledCode(), ...parts.env, ...env },
     });
     const collector = new Collector();
     const overdue = new OverdueFiles(fileLimitMs, (file) =>
@@ -72,6 +74,7 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
     fileSeconds: Object.fromEntries(
       results.map(({ file, seconds }) => [relative(repositoryRoot, file), rounded(seconds)]),
     ),
+    startedParts: parts.byFile(),
     tests,
     figures: results.flatMap((result) => result.figures),
   };

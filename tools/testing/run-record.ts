@@ -56,6 +56,8 @@ export interface RunRecord {
   readonly files: Readonly<Record<string, string>>;
   /** Test file → seconds from the start of its process to its end, hooks included. Reports of earlier commits lack it. */
   readonly fileSeconds?: Readonly<Record<string, number>>;
+  /** Test file → the real parts that it started. Reports of earlier commits lack it. */
+  readonly startedParts?: Readonly<Record<string, readonly string[]>>;
   /** Tests that failed and passed when their file ran a second time. */
   readonly secondTries?: readonly string[];
   readonly tests: readonly TestRecord[];
@@ -79,6 +81,7 @@ export function replaceFiles<Run extends RunRecord>(earlier: RunRecord, part: Ru
     seconds: earlier.seconds + part.seconds,
     files: { ...earlier.files, ...part.files },
     fileSeconds: { ...earlier.fileSeconds, ...part.fileSeconds },
+    startedParts: { ...earlier.startedParts, ...part.startedParts },
     tests: [...kept, ...part.tests],
     figures: [...earlier.figures.filter((figure) => keptNames.has(figure.test)), ...part.figures],
   };
@@ -89,6 +92,9 @@ export function parseRun(source: string, where: string): RunRecord {
   const run = fields(parseJson(source), where);
   const fileSeconds = optional(run["fileSeconds"], `${where}: fileSeconds`, (value, at) => record(value, at, number));
   const secondTries = optional(run["secondTries"], `${where}: secondTries`, (value, at) => list(value, at, text));
+  const startedParts = optional(run["startedParts"], `${where}: startedParts`, (value, at) =>
+    record(value, at, (parts, of) => list(parts, of, text)),
+  );
   return {
     suite: text(run["suite"], `${where}: suite`),
     commit: text(run["commit"], `${where}: commit`),
@@ -99,6 +105,7 @@ export function parseRun(source: string, where: string): RunRecord {
     seconds: number(run["seconds"], `${where}: seconds`),
     files: record(run["files"], `${where}: files`, text),
     ...(fileSeconds === undefined ? {} : { fileSeconds }),
+    ...(startedParts === undefined ? {} : { startedParts }),
     ...(secondTries === undefined ? {} : { secondTries }),
     tests: list(run["tests"], `${where}: tests`, parseTest),
     figures: list(run["figures"], `${where}: figures`, parseFigure),
