@@ -14,6 +14,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { after } from "node:test";
 import { differingLeaves, leafCount, neutralJson } from "./answers.ts";
+import { differingSequences, SEQUENCE } from "./sequence.ts";
 import { comparisonMode, type Side } from "./sides.ts";
 
 export const GOLDEN_DIRECTORY = join(import.meta.dirname, "go-1.36.4");
@@ -69,7 +70,7 @@ export class Recording {
   /** Whether the answer equals a recorded one; for whoever waits until an agent has come to rest. */
   matches(question: string, answer: unknown): boolean {
     const neutral = neutralJson(answer);
-    return this.answers(question).some((one) => differingLeaves(one, neutral).length === 0);
+    return this.answers(question).some((one) => differing(question)(one, neutral).length === 0);
   }
 
   /** Asks the sides that run. Only Deckhand's answer is compared; while recording, the Go kubelet's is stored. */
@@ -81,9 +82,8 @@ export class Recording {
     const answer = neutralJson(await answerOf("deckhand"));
     const live = comparisonMode === "live" ? [this.#rewrite(question, neutralJson(await answerOf("go")))] : [];
     const recorded = this.answers(question);
-    for (const theirs of live)
-      assertAmong(recorded, theirs, `${question}: this answer of the Go kubelet is not recorded`);
-    assertAmong(recorded, answer, `${question}: ${DIFFERS_FROM_RECORDING}`);
+    for (const theirs of live) assertAmong(question, recorded, theirs, "this answer of the Go kubelet is not recorded");
+    assertAmong(question, recorded, answer, DIFFERS_FROM_RECORDING);
     this.#compared += leafCount(answer);
   }
 
@@ -97,7 +97,10 @@ export class Recording {
   #save(): void {
     const lines = [...this.#added].map(([question, added]): RecordedQuestion => {
       const answers = [...(this.#recorded.get(question) ?? []), ...added];
-      return { question, answers: distinctAnswers(answers, (answer) => this.#rewrite(question, answer)) };
+      return {
+        question,
+        answers: distinctAnswers(answers, (answer) => this.#rewrite(question, answer), differing(question)),
+      };
     });
     writeRecording(this.suite, lines);
     const many = lines.filter(({ answers }) => answers.length > ANSWERS_MAX).map(({ question }) => question);
@@ -109,8 +112,9 @@ export class Recording {
 export function distinctAnswers(
   answers: readonly unknown[],
   rewrite: (answer: unknown) => unknown,
+  differences: Differences = differingLeaves,
 ): readonly unknown[] {
-  const isSame = (a: unknown, b: unknown) => differingLeaves(a, b).length === 0;
+  const isSame = (a: unknown, b: unknown) => differences(a, b).length === 0;
   const distinct: unknown[] = [];
   for (const answer of answers) {
     const index = distinct.findIndex((known) => isSame(rewrite(known), rewrite(answer)));
@@ -121,10 +125,19 @@ export function distinctAnswers(
   return distinct;
 }
 
-function assertAmong(recorded: readonly unknown[], answer: unknown, message: string): void {
-  const found = recorded.map((one) => differingLeaves(one, answer));
+type Differences = (theirs: unknown, ours: unknown) => readonly string[];
+
+const differing = (question: string): Differences =>
+  question.endsWith(` ${SEQUENCE}`) ? differingSequences : differingLeaves;
+
+function assertAmong(question: string, recorded: readonly unknown[], answer: unknown, message: string): void {
+  const found = recorded.map((one) => differing(question)(one, answer));
   const [nearest = []] = found.toSorted((a, b) => a.length - b.length);
-  assert.equal(nearest.length, 0, `${message}: ${nearest.length} values differ\n${nearest.slice(0, 20).join("\n")}`);
+  assert.equal(
+    nearest.length,
+    0,
+    `${question}: ${message}: ${nearest.length} values differ\n${nearest.slice(0, 20).join("\n")}`,
+  );
 }
 
 const fileOf = (suite: string): string => join(GOLDEN_DIRECTORY, `${suite}.jsonl`);

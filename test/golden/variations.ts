@@ -11,4 +11,9 @@ export const VARIATIONS: readonly Variation[] = [
     question: /start after the back-off, ms$/,
     why: "These are measured times: the Go kubelet restarts a container with the first sync after the end of its back-off.",
   },
+  {
+    suite: "ordinary-differential",
+    question: /^map-missing-long sequence$/,
+    why: "The Go kubelet mounts the volumes of a pod beside one another: which of two fails first is chance.",
+  },
 ];

@@ -12,10 +12,12 @@ import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { Recording } from "../golden/recording.ts";
 import { leavesCasesOut, matchLimitMs } from "../golden/selected-cases.ts";
+import { SEQUENCE } from "../golden/sequence.ts";
 import { comparisonMode, deckhandTest, NODES, nameOn, SIDES, type Side } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
 import { type ClusterPods, conditionOf, DEAF, podOn, STAY, sh } from "../support/cluster-pods.ts";
 import { neutralStatus, neutralText } from "../support/normal-form.ts";
+import { podSequence } from "../support/pod-sequence.ts";
 import { figuresOf, labelNames, type Scrape, scrape } from "./node-metrics/scrape.ts";
 import { CASES, HOST_PORT, isReady, isStill, type ProbeCase, RESTARTED } from "./probes/cases.ts";
 
@@ -73,13 +75,10 @@ async function settled<T>(question: string, read: () => Promise<T>): Promise<T> 
 /** Of images that are made on each machine. */
 const DIGEST = /\bsha256:[0-9a-f]{64}\b/g;
 
-const statusOf = (name: string): unknown =>
-  JSON.parse(
-    JSON.stringify(neutralStatus(pods.latest(name) ?? assert.fail(`there is ${name}`))).replace(
-      DIGEST,
-      "sha256:<digest>",
-    ),
-  );
+const statusIn = (pod: Pod): unknown =>
+  JSON.parse(JSON.stringify(neutralStatus(pod)).replace(DIGEST, "sha256:<digest>"));
+
+const statusOf = (name: string): unknown => statusIn(pods.latest(name) ?? assert.fail(`there is ${name}`));
 
 /** What a container that restarts keeps, whenever one looks. */
 const restartOf = (pod: Pod): unknown => ({
@@ -181,6 +180,10 @@ describe("probes under both agents", () => {
       await recording.check(question, async (side) => {
         await pods.first(nameOn(side, name), what, is, 120_000);
         return settled(question, () => eventsOf(nameOn(side, name)));
+      });
+      await recording.check(`${name} ${SEQUENCE}`, async (side) => {
+        const last = await pods.first(nameOn(side, name), what, is);
+        return podSequence(both, nameOn(side, name), side, { last, statusOf: statusIn, isByChance });
       });
       for (const side of SIDES) {
         const found = await eventsOf(nameOn(side, name));

@@ -11,6 +11,7 @@ import type { Cluster } from "../cluster/cluster.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { Recording } from "../golden/recording.ts";
+import { SEQUENCE } from "../golden/sequence.ts";
 import { comparisonMode, deckhandTest, NODES, nameOn, SIDES, type Side } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
 import { type ClusterPods, conditionOf, podOn, SLEEPER } from "../support/cluster-pods.ts";
@@ -18,6 +19,7 @@ import { answered, runsOf } from "../support/cri-log.ts";
 import { onMachine } from "../support/node-files.ts";
 import { neutralEvents, neutralStatus, sorted } from "../support/normal-form.ts";
 import { Observed } from "../support/observed.ts";
+import { podSequence } from "../support/pod-sequence.ts";
 import { neutralMessage } from "../support/runtime-messages.ts";
 import { settled } from "../support/settled.ts";
 import { figuresOf, scrape } from "./node-metrics/scrape.ts";
@@ -173,6 +175,7 @@ describe("resizes", () => {
       await recording.check(events, (side) =>
         settled(recording, events, async () => withoutCompleted(await eventsOf(name, side, of(name, side)))),
       );
+      if (goesOn !== true) await recording.check(`${name} ${SEQUENCE}`, (side) => sequenceOf(name, side));
       for (const side of SIDES) {
         const wanted = (of(name, side).spec?.containers ?? []).map((one) => [
           one.name,
@@ -190,6 +193,14 @@ describe("resizes", () => {
       }));
     });
   }
+
+  const sequenceOf = (name: string, side: Side) =>
+    podSequence(both, nameOn(side, name), side, {
+      last: of(name, side),
+      statusOf,
+      neutral: (text) => neutral(text) as string,
+      isByChance: (event) => event.includes(COMPLETED),
+    });
 
   async function completesWhatItStarted(name: string): Promise<void> {
     const events = await eventsOf(name, "deckhand", of(name, "deckhand"));

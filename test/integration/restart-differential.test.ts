@@ -8,13 +8,16 @@ import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { Recording } from "../golden/recording.ts";
+import { SEQUENCE } from "../golden/sequence.ts";
 import { comparisonMode, deckhandTest, NODES, SIDES, type Side } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
 import { type ClusterPods, hasEndedWhole, podOn } from "../support/cluster-pods.ts";
 import { runsOf } from "../support/cri-log.ts";
 import { neutralEvents, neutralStatus } from "../support/normal-form.ts";
+import { podSequence } from "../support/pod-sequence.ts";
 import { settled } from "../support/settled.ts";
 import { CASES, FINISHED, isRestarted, RESTARTED, type RestartCase, titleOf } from "./restart-differential/cases.ts";
+import { runtimeRefusals } from "./restart-differential/runtime-refusals.ts";
 import { runtimeRequests } from "./restart-differential/runtime-requests.ts";
 
 const recording = Recording.open("restart-differential");
@@ -110,6 +113,16 @@ void suite("pods that end", () => {
     figure("longest from the end of a back-off to the start", Math.round(latestMs), "ms");
   });
 
+  test("[7.13][11.1][11.2] statuses, events and calls to the runtime come in the same order", async () => {
+    for (const one of CASES) {
+      await recording.check(`${titleOf(one)} ${SEQUENCE}`, async (side) => {
+        const isLast = isRestarted(one) ? waitsAfter(2) : hasEndedWhole;
+        const last = await pods.first(nameOf(one, side), "came so far", isLast, WAIT_MS);
+        return podSequence(world, nameOf(one, side), side, { last });
+      });
+    }
+  });
+
   test("[23.1][7.13] the events are the same, in the same words", async () => {
     for (const one of CASES) {
       const question = `${titleOf(one)} events`;
@@ -163,6 +176,12 @@ function delaysOf(one: RestartCase, side: Side): readonly number[] {
 }
 
 runtimeRequests({
+  recording,
+  pods: () => pods,
+  proxy: (side) => world.proxy(side),
+});
+
+runtimeRefusals({
   recording,
   pods: () => pods,
   proxy: (side) => world.proxy(side),

@@ -8,12 +8,14 @@ import type { ContainerStatus, Pod, PodStatus } from "../../src/api/gen/core-v1.
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { figure } from "../figures.ts";
 import { Recording } from "../golden/recording.ts";
+import { type PodSequence, SEQUENCE } from "../golden/sequence.ts";
 import { comparisonMode, deckhandTest, NODES, nameOn, SIDES, type Side } from "../golden/sides.ts";
 import { BothAgents } from "../support/both-agents.ts";
 import { BUSYBOX, type ClusterPods, podOn, SLEEPER } from "../support/cluster-pods.ts";
 import { answered, runsOf } from "../support/cri-log.ts";
 import { neutralEvents, neutralStatus } from "../support/normal-form.ts";
 import { Observed } from "../support/observed.ts";
+import { podSequence } from "../support/pod-sequence.ts";
 import { messagesOf } from "../support/runtime-messages.ts";
 import { settled } from "../support/settled.ts";
 import type { Case } from "./roles-differential/case.ts";
@@ -47,6 +49,7 @@ interface Seen {
   readonly pod: Pod;
   /** The last version before it was gone. */
   readonly last: Pod | undefined;
+  readonly sequence: PodSequence;
 }
 
 async function observe(name: string, { spec, until, ends, meanwhile }: Case, side: Side): Promise<Seen> {
@@ -57,10 +60,11 @@ async function observe(name: string, { spec, until, ends, meanwhile }: Case, sid
     await meanwhile((...args) => both.cluster.kubectl(...args), own);
   }
   const pod = await rested(own, until);
-  if (ends === undefined) return { pod, last: undefined };
+  if (ends === undefined) return { pod, last: undefined, sequence: await podSequence(both, own, side, { last: pod }) };
   await pods.delete(own, spec.terminationGracePeriodSeconds);
   await pods.gone(own, WAIT_MS);
-  return { pod, last: pods.versions(own).findLast(({ kind }) => kind !== "deleted")?.pod };
+  const last = pods.versions(own).findLast(({ kind }) => kind !== "deleted")?.pod;
+  return { pod, last, sequence: await podSequence(both, own, side) };
 }
 
 /** Of the first versions in a row that are as wanted, the last: an agent may need several writes until all of a state is published. */
@@ -94,6 +98,7 @@ void suite("pods with roles", () => {
     test(`${named.join("")} ${name}: status, events and runtime requests are the Go kubelet's`, async () => {
       await recording.check(`${name} status`, (side) => neutralStatus(of(name, side).pod));
       if (ends !== undefined) await compareEnd(name);
+      await recording.check(`${name} ${SEQUENCE}`, (side) => of(name, side).sequence);
       const events = `${name} events`;
       await recording.check(events, (side) => settled(recording, events, () => eventsOf(name, side)));
       if (comparisonMode === "record" && onlyGo !== undefined) {

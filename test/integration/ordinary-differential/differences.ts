@@ -4,12 +4,14 @@
  * decides which of them are needed; a row that no case needs fails the suite.
  */
 import { readRecording } from "../../golden/recording.ts";
+import { SEQUENCE } from "../../golden/sequence.ts";
 import type { Side } from "../../golden/sides.ts";
 import type { Look } from "./observe.ts";
 
 export interface Difference {
   readonly cases: RegExp;
-  readonly part: keyof Look;
+  /** What holds of the statuses holds of those in the sequence too. */
+  readonly part: keyof Look | typeof SEQUENCE;
   readonly side: Side;
   /** In the part as JSON. */
   readonly text: RegExp;
@@ -74,15 +76,50 @@ const DIFFERENCES: readonly Difference[] = [
     becomes: "",
     why: "Deckhand creates nothing for a volume whose size it rejects; the Go kubelet creates its directory first",
   },
+  {
+    cases: /./,
+    part: SEQUENCE,
+    side: "go",
+    text: /"message":"containers with unready status: [^"]*",(?<generation>"observedGeneration":\d+,)"reason":"ContainersNotReady"(?=(?:(?!"conditions":).)*"phase":"Failed")/g,
+    becomes: '$<generation>"reason":"PodFailed"',
+    why: "the Go kubelet does not compute the conditions of a pod again when it fails the pod because its containers were never created",
+  },
+  {
+    cases: /^image-volume-/,
+    part: SEQUENCE,
+    side: "go",
+    text: /,"Normal Pulled - Container image \\"[^"]*\/files-\d:1\\" already present on machine and can be accessed by the pod"/g,
+    becomes: "",
+    why: "the Go kubelet looks for the images of volumes at every sync of a pod, and reports each time that they are present; so the sequence has it too",
+  },
+  {
+    cases: /^image-volume-always$/,
+    part: SEQUENCE,
+    side: "go",
+    text: /(?<="StartContainer main 0"),"PullImage"/g,
+    becomes: "",
+    why: "the Go kubelet pulls the images of volumes again at every sync of a pod, also when its containers run; so the sequence has it too",
+  },
+  {
+    cases: /^pull-too-many$/,
+    part: SEQUENCE,
+    side: "go",
+    text: /(?<first>"Normal Pulled spec\.containers\{main\} Successfully(?:[^"\\]|\\.)*","Warning Failed spec\.containers\{main\} (?:[^"\\]|\\.)*"),(?<second>(?:"(?:Normal|Warning) (?:Pulling|Failed) spec\.containers\{second\} (?:[^"\\]|\\.)*",){3})/g,
+    becomes: "$<second>$<first>,",
+    why: "containers of one pod pull their images beside one another; under the Go kubelet the second waits for the first",
+  },
 ];
 
 export const LOOKS = ["statuses", "events", "views", "node", "requests"] as const satisfies readonly (keyof Look)[];
 
 /** The question of a recording that this part of a case answers. */
-export const questionOf = (caseName: string, part: keyof Look): string => `${caseName} ${part}`;
+export const questionOf = (caseName: string, part: keyof Look | typeof SEQUENCE): string => `${caseName} ${part}`;
 
-const isFor = (row: Difference, question: string): boolean =>
-  question.endsWith(` ${row.part}`) && row.cases.test(question.slice(0, -row.part.length - 1));
+function isFor({ part, cases }: Difference, question: string): boolean {
+  const asked = question.slice(question.lastIndexOf(" ") + 1);
+  const isOfPart = asked === part || (part === "statuses" && asked === SEQUENCE);
+  return isOfPart && cases.test(question.slice(0, -asked.length - 1));
+}
 
 /** What the answer becomes by the rows for that agent; `needed` is called for each row that changes it. */
 function rewrite(side: Side, question: string, answer: unknown, needed: (row: Difference) => void): unknown {

@@ -4,6 +4,7 @@ import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { pause, waitUntil } from "../../cluster/wait.ts";
 import type { Recording } from "../../golden/recording.ts";
 import { matchLimitMs } from "../../golden/selected-cases.ts";
+import { type PodSequence, SEQUENCE, sequenceOf } from "../../golden/sequence.ts";
 import { comparisonMode, SIDES, type Side } from "../../golden/sides.ts";
 import { hasEndedWhole, podOn } from "../../support/cluster-pods.ts";
 import { toldByBoth } from "../../support/normal-form.ts";
@@ -27,6 +28,8 @@ export interface Observation {
   readonly requests: Requests;
   /** What was still there after the pod was gone from the API. */
   readonly left: readonly string[];
+  /** Its whole life, from its creation until it was gone. */
+  readonly sequence: PodSequence;
 }
 
 export type Seen =
@@ -64,7 +67,8 @@ export function takeAway(world: World, one: Case, seen: OfSides<Attempt<Look>>):
   return onSides(async (side): Promise<Seen> => {
     const left = await leave(world, one, side);
     const half = seen.get(side) ?? assert.fail(`${one.name} was not observed under ${side}`);
-    return half.kind === "never" ? half : { kind: "seen", seen: { ...half.value, left } };
+    if (half.kind === "never") return half;
+    return { kind: "seen", seen: { ...half.value, left, sequence: await sequence(world, one, side) } };
   });
 }
 
@@ -87,11 +91,19 @@ export function answerOf(
   return side === "go" ? answer : rewriteOfDeckhand(questionOf(one.name, part), answer, needed);
 }
 
+/** The same of its sequence. */
+export function sequenceAnswer(one: Case, sequence: PodSequence, side: Side, needed: Set<Difference>): unknown {
+  const { leavesOut } = one;
+  const isKept = (event: string) => leavesOut?.part !== "events" || !leavesOut.keys.test(event);
+  const answer = { ...sequence, events: sequence.events.filter(isKept) };
+  return side === "go" ? answer : rewriteOfDeckhand(questionOf(one.name, SEQUENCE), answer, needed);
+}
+
 export type Attempt<T> =
   | { readonly kind: "done"; readonly value: T }
   | { readonly kind: "never"; readonly why: string };
 type Moments = Readonly<Record<string, Pod>>;
-export type Look = Omit<Observation, "left">;
+export type Look = Omit<Observation, "left" | "sequence">;
 
 async function attempt<T>(work: () => Promise<T>): Promise<Attempt<T>> {
   try {
@@ -292,6 +304,22 @@ async function viewsOf(
     views[name] = neutrally(parseViews(log));
   }
   return views;
+}
+
+async function sequence(world: World, one: Case, side: Side): Promise<PodSequence> {
+  const name = podName(one, side);
+  const versions = world.pods.versions(name).flatMap(({ kind, pod }) => (kind === "deleted" ? [] : [pod]));
+  const pod = versions.findLast(({ status }) => status?.podIP !== undefined) ?? versions.at(-1) ?? assert.fail(name);
+  const names = { pod, place: world.place(side), facts: await world.facts(side) };
+  return sequenceOf({
+    pod,
+    isWhole: true,
+    versions,
+    events: toldByBoth(await world.pods.eventsOf(name)),
+    calls: world.node(side).criProxy?.calls ?? assert.fail("the node has a proxy"),
+    neutralStatus: ({ status }) => neutral(withoutWhole(status), names),
+    neutralText: (text) => neutralText(text, names),
+  });
 }
 
 /** Deletes the pod and waits until the node has nothing of it. */

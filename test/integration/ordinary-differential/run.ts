@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import type { Recording } from "../../golden/recording.ts";
 import { leavesCasesOut, selected } from "../../golden/selected-cases.ts";
+import { SEQUENCE } from "../../golden/sequence.ts";
 import { SIDES } from "../../golden/sides.ts";
 import type { Case, World } from "./case.ts";
 import { type Difference, LOOKS, questionOf } from "./differences.ts";
-import { answerOf, type OfSides, type Seen, see, takeAway } from "./observe.ts";
+import { answerOf, type OfSides, type Seen, see, sequenceAnswer, takeAway } from "./observe.ts";
 
 /** As many as keep the machine busy without crowding it. */
 const AT_ONCE = 14;
@@ -69,6 +70,12 @@ export class CaseRuns {
       });
       await check.catch(({ message }: Error) => troubles.push(message));
     }
+    const check = this.#recording.check(questionOf(one.name, SEQUENCE), (side) => {
+      const seen = all.get(side);
+      assert.ok(seen?.kind === "seen");
+      return sequenceAnswer(one, seen.seen.sequence, side, this.needed);
+    });
+    await check.catch(({ message }: Error) => troubles.push(message));
     return troubles;
   }
 }

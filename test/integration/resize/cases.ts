@@ -3,7 +3,10 @@ import type { Container, PodSpec, ResourceRequirements } from "../../../src/api/
 import { selectedByName } from "../../golden/selected-cases.ts";
 import { SLEEPER, sh } from "../../support/cluster-pods.ts";
 
-/** "done": carried out; "deferred": it waits; "error": it was granted and cannot be carried out. */
+/**
+ * "done": carried out; "deferred": it waits; "error": it was granted and cannot be carried out. There is no case for `Infeasible`: the API server
+ * v1.36.4 itself refuses requests above the Node's allocatable, and an agent takes what the Node shows.
+ */
 export type Ending = "done" | "deferred" | "error";
 
 export interface ResizeCase {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { before, suite, test } from "node:test";
 import type { Pod, PodSpec } from "../../../src/api/gen/core-v1.ts";
+import type { CreateContainerRequest, RunPodSandboxRequest } from "../../../src/wire/cri/gen/api_pb.js";
 import type { CriProxy } from "../../cluster/cri-proxy.ts";
 import type { Recording } from "../../golden/recording.ts";
 import { NODES, SIDES, type Side } from "../../golden/sides.ts";
@@ -118,6 +119,32 @@ export function runtimeRequests({ recording, pods, proxy }: World): void {
 
     test("[27.3.3][27.3.4][27.3.5] of each container: labels, annotations, metadata, command, security, resources", async (t) => {
       t.diagnostic(`${await compare("CreateContainer")} containers compared`);
+    });
+
+    test("[27.2.6][27.3.8] of each container its hash, and of each sandbox its cgroup parent, are the Go kubelet's", async () => {
+      await recording.check("hashes and cgroup parents", (side) =>
+        Object.fromEntries(
+          Object.keys(SPECS).map((kind) => {
+            const pod = podOf(kind, side);
+            const requests = (method: string) => messagesOf(proxy(side), method, pod, NODES[side]);
+            const hashes = (requests("CreateContainer") as readonly CreateContainerRequest[]).map(
+              ({ config }) => config?.annotations["io.kubernetes.container.hash"],
+            );
+            const parents = (requests("RunPodSandbox") as readonly RunPodSandboxRequest[]).map(
+              ({ config }) => config?.linux?.cgroupParent,
+            );
+            assert.ok(
+              hashes.every((hash) => /^[0-9a-f]{1,8}$/.test(hash ?? "")),
+              hashes.join(),
+            );
+            assert.ok(
+              parents.every((parent) => parent?.startsWith("/<node>/kubepods/") === true),
+              parents.join(),
+            );
+            return [kind, { hashes, parents }];
+          }),
+        ),
+      );
     });
 
     test("[27.3.7][7.5] of each container's log: the directory of the sandbox and the number of the run", () => {
