@@ -1,10 +1,14 @@
-/** Pulls from a registry that asks who comes, as operators meet them: what a pod says while it waits, and how soon it goes on when the reason is gone. */
+/**
+ * Pulls as operators meet them: from a registry that asks who comes, beside other pulls, from a registry that dies, onto a disk that is full. What
+ * the pod shows while it waits, and how soon it goes on when the reason is gone.
+ */
 import assert from "node:assert/strict";
 import { writeFile } from "node:fs/promises";
 import { after, before, suite, test } from "node:test";
 import type { Pod } from "../../src/api/gen/core-v1.ts";
 import { secrets } from "../../src/api/resources.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
+import { pause, waitUntil } from "../cluster/wait.ts";
 import { ClusterPods, podOn, SLEEPER } from "../support/cluster-pods.ts";
 
 /** Half of what operators were promised is the machine's, which is loaded. */
@@ -16,7 +20,7 @@ let node: ClusterNode;
 let pods: ClusterPods;
 
 before(async () => {
-  cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand" }] });
+  cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", criProxy: true }] });
   node = cluster.nodes[0] ?? assert.fail("the cluster has a node");
   pods = await ClusterPods.of(cluster);
 });
@@ -71,3 +75,87 @@ void suite("pulls from a guarded registry", () => {
     await pods.first("without", "running too, when it tries again", isRunning);
   });
 });
+
+const openImage = (index: number): string => `${cluster.registry.open}/deckhand/served-${index}:1`;
+const pulling = (name: string, index: number): Pod =>
+  podOn(node.name, name, { containers: [{ ...SLEEPER, image: openImage(index) }] });
+const isPulled = (index: number) =>
+  node.criProxy?.calls.some(
+    ({ method, request, code }) =>
+      method === "PullImage" && code === 0 && (request as PullImageRequest).image?.image === openImage(index),
+  );
+const failedPull = (words: RegExp) => (pod: Pod) => {
+  const { reason = "", message = "" } = waitingOf(pod) ?? {};
+  return /^(?:ErrImagePull|ImagePullBackOff)$/.test(reason) && words.test(message);
+};
+/** A back-off of 10 s, and what a loaded machine adds. */
+const NEXT_TRY_MS = 60_000;
+
+void suite("pulls beside others, and from where there is trouble", () => {
+  test("[9.4] of pulls in parallel no more are under way than the configuration allows", async () => {
+    const configuration = { serializeImagePulls: false, maxParallelImagePulls: 2 };
+    await cluster.changeAgent(node.name, "deckhand", { configuration });
+    const held: PromiseWithResolvers<void>[] = [];
+    let most = 0;
+    const unhook = node.criProxy?.hook("PullImage", {
+      before: () => {
+        const hold = Promise.withResolvers<void>();
+        held.push(hold);
+        most = Math.max(most, held.length);
+        return hold.promise;
+      },
+    });
+    const release = () => held.splice(0).forEach(({ resolve }) => resolve());
+    try {
+      const indexes = [10, 11, 12, 13, 14];
+      for (const index of indexes) await pods.create(pulling(`parallel-${index}`, index));
+      await waitUntil("two pulls to be under way", 30_000, async () => held.length === 2);
+      await pause(2_000);
+      assert.equal(most, 2, "the others wait");
+      for (const index of indexes) {
+        await waitUntil(`the pull of ${index}`, 30_000, async () => {
+          release();
+          return isPulled(index) === true;
+        });
+      }
+      for (const index of indexes) await pods.running(`parallel-${index}`);
+      assert.equal(most, 2);
+    } finally {
+      unhook?.();
+      release();
+    }
+  });
+
+  test("[9.3] [9.5] a registry that dies while it is asked for an image fails the pull, and the pod runs once the registry is back", async () => {
+    const registry = cluster.component("registry");
+    await registry.pause();
+    await pods.create(pulling("orphaned", 15));
+    await waitUntil("the pull to begin", 30_000, async () =>
+      (await pods.eventsOf("orphaned")).some(({ reason }) => reason === "Pulling"),
+    );
+    await pause(1_000);
+    await registry.kill();
+    try {
+      await pods.first("orphaned", "refused", failedPull(/EOF|reset|refused|closed/), NEXT_TRY_MS);
+    } finally {
+      await registry.restart();
+    }
+    await pods.first("orphaned", "running", isRunning, NEXT_TRY_MS);
+  });
+
+  test("[9.3] [9.5] a full disk of the runtime fails the pull with its cause, and the pod runs once there is room", async () => {
+    const ingest = "/var/lib/containerd/io.containerd.content.v1.content/ingest";
+    await node.run("mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", ingest);
+    try {
+      await pods.create(pulling("no-room", 16));
+      await pods.first("no-room", "refused", failedPull(/no space left on device/), NEXT_TRY_MS);
+    } finally {
+      await node.run("umount", ingest);
+    }
+    await pods.first("no-room", "running", isRunning, NEXT_TRY_MS);
+  });
+});
+
+interface PullImageRequest {
+  readonly image?: { readonly image?: string };
+}

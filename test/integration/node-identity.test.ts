@@ -18,6 +18,7 @@ import { AGNHOST_IMAGE } from "../cluster/images.ts";
 import { buildParts } from "../cluster/parts.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { ClusterPods, podOn, SLEEPER } from "../support/cluster-pods.ts";
+import { scrape } from "./node-metrics/scrape.ts";
 import { running, WAYS, type Way } from "./node-streams/world.ts";
 
 /** Long enough for a busy machine to renew in the last tenth, short enough to be waited for. */
@@ -237,6 +238,18 @@ describe("a node's identity", () => {
     assert.equal(await readFile(inPki("kubelet.crt"), "utf8"), madeFirst);
   });
 
+  test("[2.3] a serving certificate that is denied is requested again, and the node serves what it has meanwhile", async () => {
+    const denied = await bySigner("kubelet-serving");
+    for (const { metadata } of denied) await cluster.kubectl("certificate", "deny", metadata?.name ?? "");
+    const names = new Set(denied.map(({ metadata }) => metadata?.name));
+    assert.ok(names.size > 0);
+    const others = async () =>
+      (await bySigner("kubelet-serving")).filter(({ metadata }) => !names.has(metadata?.name ?? ""));
+    await waitUntil("another request", 60_000, async () => (await others()).length > 0);
+    assert.match(await served(), new RegExp(`issuer=CN ?= ?${node.name}-ca@`));
+    for (const name of names) await cluster.kubectl("delete", "csr", name ?? "");
+  });
+
   test("[2.3] [27.1.5] a serving certificate is asked for its addresses, and taken once somebody approves", async () => {
     const [asked] = await bySigner("kubelet-serving");
     assert.deepEqual(asked?.spec.usages, ["digital signature", "server auth"]);
@@ -337,6 +350,21 @@ describe("a node's identity", () => {
     for (const session of sessions) await session.speaks("after");
     for (const session of sessions) await session.end();
     assert.ok((await agent.isAlive()) && agent.pid === pid, "no new start");
+  });
+
+  test("[2.7] the node's metrics have the rest of life of both certificates, the life of those that were replaced, and no error", async () => {
+    const figures = await scrape(cluster, node);
+    const valueOf = (name: string, end = "") =>
+      figures.get(name)?.samples.find((sample) => sample.name === `${name}${end}`)?.value ?? assert.fail(name);
+    for (const purpose of ["client", "server"]) {
+      const [facts] = certificateFacts(await readFile(node.inside(await currentFile(purpose)), "utf8"));
+      const leftSeconds = ((facts?.notAfterWallMs ?? Number.NaN) - Date.now()) / 1000;
+      const shown = valueOf(`kubelet_certificate_manager_${purpose}_ttl_seconds`);
+      assert.ok(Math.abs(shown - leftSeconds) < 10, `${purpose}: ${shown}, and ${leftSeconds} are left`);
+    }
+    assert.ok(valueOf("kubelet_certificate_manager_server_rotation_seconds", "_count") >= 0);
+    assert.equal(valueOf("kubelet_certificate_manager_client_expiration_renew_errors"), 0);
+    assert.ok(valueOf("kubelet_server_expiration_renew_errors") >= 1, "one request was denied");
   });
 });
 

@@ -5,6 +5,7 @@ import { createServer, type Server } from "node:http";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE } from "../../src/domain/pod/pod-identity.ts";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { auditOf } from "../support/audit.ts";
 import { withRuntime } from "../support/node-runtime.ts";
@@ -239,6 +240,30 @@ describe("static pods on a node of ours", () => {
     await world.cluster.changeAgent(NODE, "deckhand");
     await world.ready("alone");
     assert.equal(world.oracle.containersOf("0a1b2c3d-0000-4000-8000-000000000001").length, 1);
+    nothingDoubledOrLost();
+  });
+
+  test("[7.16] with the feature gate ContainerStopSignals a container gets the stop signal that its pod names", async () => {
+    const configuration = { featureGates: { ContainerStopSignals: true } };
+    await world.cluster.changeAgent(NODE, "deckhand", { configuration });
+    const script = "trap 'exit 0' USR1; trap '' TERM; while :; do sleep 0.1; done";
+    const container = { name: "app", image: BUSYBOX_IMAGE, command: ["sh", "-c", script] };
+    const [graceSeconds, endMsMax] = [300, 60_000];
+    await world.put("signalled.yaml", {
+      ...staticManifest("signalled"),
+      spec: {
+        terminationGracePeriodSeconds: graceSeconds,
+        os: { name: "linux" },
+        containers: [{ ...container, lifecycle: { stopSignal: "SIGUSR1" } }],
+      },
+    });
+    const uid = staticUid(await world.ready("signalled"));
+    world.oracle.mayEnd(uid);
+    await world.take("signalled.yaml");
+    const askedMs = performance.now();
+    await ends(uid);
+    assert.ok(performance.now() - askedMs < endMsMax, "SIGTERM would have no effect before the grace period is over");
+    await world.cluster.changeAgent(NODE, "deckhand");
     nothingDoubledOrLost();
   });
 

@@ -9,7 +9,7 @@ import { after, before, describe, test } from "node:test";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { auditOf, readyFlips } from "../support/audit.ts";
 import { EVERYTHING, plant, type Stranger } from "../support/strangers.ts";
-import { NO_FAULTS, NODE, NODE_USER, SurvivalWorld } from "../support/survival-world.ts";
+import { lastingPod, NO_FAULTS, NODE, NODE_USER, SurvivalWorld, variedPod } from "../support/survival-world.ts";
 import { containersOutliveKills } from "./survival/kills.ts";
 
 const AGENT = `kubelet@${NODE}`;
@@ -235,11 +235,18 @@ describe("the agent comes and goes", () => {
     assert.doesNotMatch(await agentLog(), /unforeseen/);
   });
 
+  test("pods with volumes, probes and sidecars run beside the others, for what follows", async () => {
+    world.podOf = variedPod;
+    for (let i = 0; i < 3; i += 1) await world.create();
+    await world.settled();
+  });
+
   containersOutliveKills(() => world, { agentKills: 8, runtimeKills: 2, awayMs: 8_000, stoppedMs: 6_000 });
 
   test("the eye sees what it is there to see: a death, a restart and a flip", async () => {
-    const [victim] = world.wanted;
-    assert.ok(victim);
+    world.podOf = lastingPod;
+    const victim = await world.create();
+    await world.settled();
     world.oracle.killContainers(victim.uid);
     await waitUntil("the restart", 60_000, () => Promise.resolve(world.oracle.containersOf(victim.uid).length === 2));
     await world.settled();

@@ -181,6 +181,18 @@ describe("a node changes its agent under running pods", () => {
     await untouched((pod) => pod);
   });
 
+  test("[27.2.7] static pods keep the UIDs that the Go kubelet computed, which are the hashes of their mirrors", async () => {
+    const hashOf = (pod: Kept | undefined) =>
+      (pod?.annotations as Record<string, string> | undefined)?.[CONFIG_HASH] ?? "";
+    const now = await byName();
+    const computed = [...pods].filter(([, before]) => /^[0-9a-f]{32}$/.test(hashOf(before)));
+    assert.ok(computed.length > 0, "the Go kubelet ran a static pod without a UID in its manifest");
+    for (const [name, before] of computed) {
+      assert.equal(hashOf(now.get(name)), hashOf(before), name);
+      assert.ok(oracle.living.has(hashOf(before)), name);
+    }
+  });
+
   test("[1.11] [4.5] [27.4.4] back to the Go kubelet: nothing restarts but a static pod that we named, and that once", async () => {
     await writeFile(join(manifests, "ours.json"), JSON.stringify(manifest(OURS)));
     const mirror = async () => (await byName()).get(`${OURS}-${NODE}`);

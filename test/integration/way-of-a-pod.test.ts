@@ -29,7 +29,7 @@ after(async () => {
 const world = (): World => ({ cluster, pods, node, proxy: node.criProxy ?? assert.fail("the node has a proxy") });
 
 // First, because it counts every pod on the node.
-manyPods(world, { replicas: 10, crowd: 30, settleMs: 8_000, idleMs: 20_000 });
+manyPods(world, { isAlone: false, replicas: 10, crowd: 30, settleMs: 8_000, idleMs: 20_000 });
 published(world);
 onTheNode(world);
 endings(world);

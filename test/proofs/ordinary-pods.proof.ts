@@ -42,8 +42,8 @@ echo data > /kept/seen/$HOSTNAME
 trap 'exit 0' TERM
 while :; do
   if cd -P /config/..data; then
-    a=$(cat a 2>/dev/null); b=$(cat b 2>/dev/null)
-    [ "$a" = "$b" ] || [ ! -e a ] || [ ! -e b ] || echo "$HOSTNAME: half a set: $a $b" >> /kept/faults
+    here=$(pwd -P); a=$(cat a 2>/dev/null); b=$(cat b 2>/dev/null)
+    [ "$a" = "$b" ] || [ "/config/$(readlink /config/..data)" != "$here" ] || echo "$HOSTNAME: half a set: $a $b" >> /kept/faults
   else echo "$HOSTNAME: no set" >> /kept/faults; fi
   cd /; [ "$(cat /scratch/data)" = data ] || echo "$HOSTNAME: scratch lost its data" >> /kept/faults
   [ "$(cat /disk/$HOSTNAME)" = data ] || echo "$HOSTNAME: the disk lost its data" >> /kept/faults

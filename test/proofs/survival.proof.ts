@@ -1,7 +1,7 @@
 /** The kills of the survival suite at whole size: fifty kills of the agent, five of containerd, a minute without API server. */
 import { after, before, describe } from "node:test";
 import { containersOutliveKills } from "../integration/survival/kills.ts";
-import { SurvivalWorld } from "../support/survival-world.ts";
+import { SurvivalWorld, variedPod } from "../support/survival-world.ts";
 
 const PODS = 30;
 
@@ -9,7 +9,7 @@ describe("containers outlive kills", () => {
   let world: SurvivalWorld;
 
   before(async () => {
-    world = await SurvivalWorld.start();
+    world = await SurvivalWorld.start(variedPod);
     for (let i = 0; i < PODS; i += 1) await world.create();
     await world.settled();
   });

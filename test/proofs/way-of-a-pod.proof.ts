@@ -23,4 +23,4 @@ const world = () => {
   return { cluster, pods, node, proxy: node.criProxy ?? assert.fail("the node has a proxy") };
 };
 
-manyPods(world, { replicas: 50, crowd: 110, settleMs: 20_000, idleMs: 3 * 60_000 });
+manyPods(world, { isAlone: true, replicas: 50, crowd: 110, settleMs: 20_000, idleMs: 3 * 60_000 });

@@ -10,6 +10,7 @@ import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { waitUntil } from "../cluster/wait.ts";
 import { scrape } from "../integration/node-metrics/scrape.ts";
 import { builtBundle } from "./built-program.ts";
+import { cpuMsOf } from "./process-time.ts";
 import { rawApi } from "./raw-api.ts";
 import { LASTING } from "./survival-world.ts";
 
@@ -151,14 +152,8 @@ export class HostileWorld {
   }
 
   /** The CPU time of the agent so far. */
-  async agentCpuMs({ name }: ClusterNode): Promise<number> {
-    const stat = await readFile(`/proc/${this.cluster.component(`kubelet@${name}`).pid}/stat`, "latin1");
-    const [user, system] = stat
-      .slice(stat.lastIndexOf(")") + 2)
-      .split(" ")
-      .slice(11, 13)
-      .map(Number);
-    return 10 * ((user ?? Number.NaN) + (system ?? Number.NaN));
+  agentCpuMs({ name }: ClusterNode): Promise<number> {
+    return cpuMsOf(this.cluster.component(`kubelet@${name}`).pid);
   }
 
   /** How long the node's own health check took. */

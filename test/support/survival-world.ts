@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import type { SeededRandom } from "../../sim/seeded-random.ts";
-import type { ContainerStateTerminated, Pod } from "../../src/api/gen/core-v1.ts";
+import type { ContainerStateTerminated, Pod, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
@@ -29,6 +29,44 @@ export const lastingPod = (name: string, more: Partial<NonNullable<Pod["spec"]>>
   },
 });
 
+const ALWAYS_WELL: Probe = { exec: { command: ["true"] }, periodSeconds: 1, timeoutSeconds: 10 };
+/** Fails when one of the volumes has lost what the container wrote at its start. */
+const HAS_ITS_DATA: Probe = {
+  exec: { command: ["sh", "-c", "test -e /disk/began && test -e /memory/began && test -s /about/name"] },
+  periodSeconds: 1,
+  timeoutSeconds: 10,
+};
+
+/** In turn: a container alone, one with volumes that a probe looks at, and one with a sidecar, each of the two with probes. */
+export function variedPod(name: string): Pod {
+  const lasting = (own: string) => ({ name: own, image: BUSYBOX_IMAGE, command: [...LASTING] });
+  const [program, flag, script] = LASTING;
+  const kinds: readonly Partial<PodSpec>[] = [
+    {},
+    {
+      securityContext: { fsGroup: 1234 },
+      volumes: [
+        { name: "disk", emptyDir: {} },
+        { name: "memory", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
+        { name: "about", downwardAPI: { items: [{ path: "name", fieldRef: { fieldPath: "metadata.name" } }] } },
+      ],
+      containers: [
+        {
+          ...lasting("app"),
+          command: [program, flag, `touch /disk/began /memory/began; ${script}`],
+          volumeMounts: ["disk", "memory", "about"].map((volume) => ({ name: volume, mountPath: `/${volume}` })),
+          readinessProbe: HAS_ITS_DATA,
+        },
+      ],
+    },
+    {
+      initContainers: [{ ...lasting("side"), restartPolicy: "Always", startupProbe: ALWAYS_WELL }],
+      containers: [{ ...lasting("app"), livenessProbe: ALWAYS_WELL, readinessProbe: ALWAYS_WELL }],
+    },
+  ];
+  return lastingPod(name, kinds[Number(/\d+$/.exec(name)?.[0] ?? 0) % kinds.length]);
+}
+
 /** How long a start may last that a kill cuts short. */
 const CUT_MS = 2_000;
 /** Of a container whose end the runtime did not see. */
@@ -51,7 +89,8 @@ export class SurvivalWorld {
   readonly cutShort = new Set<string>();
   #made = 0;
 
-  readonly #podOf: (name: string) => Pod;
+  /** What pods are created from now on. */
+  podOf: (name: string) => Pod;
 
   private constructor(
     cluster: Cluster,
@@ -59,7 +98,7 @@ export class SurvivalWorld {
     api: Awaited<ReturnType<typeof rawApi>>,
     podOf: (name: string) => Pod,
   ) {
-    this.#podOf = podOf;
+    this.podOf = podOf;
     this.cluster = cluster;
     this.oracle = oracle;
     this.#api = api;
@@ -89,7 +128,7 @@ export class SurvivalWorld {
     const { status, body } = await this.#api(
       "POST",
       "/api/v1/namespaces/default/pods",
-      this.#podOf(`churn-${this.#made}`),
+      this.podOf(`churn-${this.#made}`),
     );
     assert.equal(status, 201, JSON.stringify(body));
     const { name = "", uid = "" } = (body as Pod).metadata ?? {};

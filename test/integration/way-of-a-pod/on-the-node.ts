@@ -1,6 +1,6 @@
 /** What a pod has on its node: folders, logs, last words, namespaces, a host name; and containers that cannot start. */
 import assert from "node:assert/strict";
-import { readdir, readlink, stat } from "node:fs/promises";
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { suite, test } from "node:test";
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
 import { cgroupsLeft } from "../../cluster/cgroups.ts";
@@ -39,6 +39,23 @@ function folders(world: () => World): void {
     assert.match(file, /^[0-9a-f]{8}$/);
     assert.equal((await stat(onMachine(node, `${root}/containers/main/${file}`))).mode & 0o777, 0o666);
     assert.ok((await cgroupsLeft(podCgroupOf(node, pod))).length > 0);
+  });
+
+  test("[14.9] the Burstable tier has the CPU shares of its pods' requests, and the BestEffort tier has two", async () => {
+    const { node, pods } = world();
+    const shares = async (tier: string) =>
+      Number(await readFile(`/sys/fs/cgroup/cpu${node.cgroupParent}/kubepods/${tier}/cpu.shares`, "utf8"));
+    const requesting = (milli: number) => ({ ...SLEEPER, resources: { requests: { cpu: `${milli}m` } } });
+    const before = await shares("burstable");
+    await runPod(world(), "asks-300", { containers: [requesting(300)] });
+    await runPod(world(), "asks-200", { containers: [requesting(200)] });
+    const added = async () => (await shares("burstable")) - before;
+    // 500m are 512 shares; an empty tier begins with two, and every sum is rounded down.
+    const isNear = async (wanted: number) => Math.abs((await added()) - wanted) <= 2;
+    await waitUntil("the shares of both", 30_000, () => isNear(512));
+    assert.equal(await shares("besteffort"), 2);
+    for (const name of ["asks-300", "asks-200"]) await pods.delete(name, 0);
+    await waitUntil("the shares to be taken back", 90_000, () => isNear(0));
   });
 
   test("[7.22][27.1.34][27.1.35] a link by the names of pod and container leads to the log", async () => {

@@ -138,6 +138,30 @@ export function published(world: () => World): void {
       assert.ok(next.startedWallMs - endedMs < 500, `${next.startedWallMs - endedMs} ms later`);
     });
 
+    test("[10.3] the runtime's events tell the end of a container: no whole list is read before it runs again", async () => {
+      const { pods, proxy } = world();
+      const streams = proxy.calls.filter(({ method }) => method === "GetContainerEvents");
+      assert.ok(
+        streams.some(({ endedWallMs }) => endedWallMs === undefined),
+        "a stream of events is open",
+      );
+      await makePod(world(), "ends-once", {
+        containers: [sh("test -e /dev/shm/ran || { touch /dev/shm/ran; sleep 1; exit 1; }; exec sleep 1000")],
+      });
+      const isAgain = ({ status }: Pod) => status?.containerStatuses?.[0]?.restartCount === 1;
+      const again = await pods.first("ends-once", "ran again", isAgain);
+      const [first, second] = runsOf(proxy.calls, uidOf(again));
+      const [endedMs, startedMs] = [first?.finishedWallMs ?? Number.NaN, second?.startedWallMs ?? Number.NaN];
+      const lists = proxy.calls.filter(({ method, request, startedWallMs }) => {
+        const { filter } = request as { readonly filter?: { readonly labelSelector?: Record<string, string> } };
+        const isWhole = Object.keys(filter?.labelSelector ?? {}).length === 0;
+        return method === "ListContainers" && isWhole && startedWallMs >= endedMs && startedWallMs <= startedMs;
+      });
+      assert.deepEqual(lists, []);
+      // A runtime without events is listed every second.
+      assert.ok(startedMs - endedMs < 1_000, `${startedMs - endedMs} ms from its end to its next start`);
+    });
+
     test("[7.6][11.4] that a sandbox is ready is told while the image is still being pulled", async () => {
       const { pods, proxy } = world();
       const pulled = Promise.withResolvers<void>();
