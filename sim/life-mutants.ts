@@ -70,7 +70,7 @@ const twice = async (ports: KubeletPorts, id: string, command: readonly string[]
 };
 
 /** Pods as this agent reads them. */
-function reading({ api }: KubeletPorts, change: (pod: Pod) => Pod): Partial<KubeletPorts> {
+export function reading({ api }: KubeletPorts, change: (pod: Pod) => Pod): Partial<KubeletPorts> {
   if (api === undefined) return {};
   async function* changedOnes<T>(events: AsyncIterable<WatchEvent<T>>): AsyncIterable<WatchEvent<T>> {
     for await (const event of events) {

@@ -7,6 +7,10 @@ import type { LifecycleHandler, Pod } from "../src/api/gen/core-v1.ts";
 import { containerNamed, initContainers, type RoledContainer } from "../src/domain/pod/every-container.ts";
 import { hasProbe } from "../src/domain/probes/probe-spec.ts";
 import type { CommandRun, ContainerRecord } from "./fake-runtime/records.ts";
+import type { FaultLog } from "./fault-log.ts";
+import type { JournaledPods } from "./journaled-pods.ts";
+import { Judgements } from "./judgements.ts";
+import type { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
 
 export interface LifecycleSight {
@@ -24,19 +28,15 @@ export interface LifecycleSight {
   readonly wasEverUnwell: (id: string) => boolean;
   /** When a container last ended so that, by its rules, all are to be run again; 0: never. */
   readonly askedForAllNs: (pod: Pod) => bigint;
-  /** It may be ended to start again with other resources, which is no matter of how it ends, and costs no wait. */
-  readonly mayRestart: (uid: string, roled: RoledContainer) => boolean;
+  /** Which containers may be stopped to start again with other resources: that is no end of their own, and costs no back-off. */
+  readonly resizes: () => Pick<ResizeOracle, "mayStop" | "wasStopped">;
+  readonly faults: FaultLog;
+  readonly journaled: JournaledPods;
+  /** Whether the agent was told that this container runs. */
+  readonly wasAnswered: (id: string) => boolean;
+  /** Since when the agent's watch of its pods is open. */
+  readonly watchedSinceMs: () => number | undefined;
   readonly violation: (text: string) => void;
-}
-
-/** What else may go wrong in this world, so that a rule does not hold of it. */
-export interface Excuses {
-  /** Commands fail that were never run, or run though they are said to have failed: hooks, and answers of containers. */
-  readonly commands: boolean;
-  /** Hooks alone. */
-  readonly hooks: boolean;
-  /** What was written down may be lost, or the calendar is not to be trusted. */
-  readonly memory: boolean;
 }
 
 interface Hook {
@@ -58,32 +58,54 @@ interface Seen {
   endsMs: number | undefined;
   /** The same, of what was said since its pod ends. */
   podEndsMs: number | undefined;
+  lastStop: Stop | undefined;
+  /** Whether the upper bound of its grace was judged. */
+  isBoundJudged: boolean;
   /** The runs of its hook before its end, and who ran them. */
   readonly preStops: Hook[];
+}
+
+/** One StopContainer, of one life of the agent and of the runtime. */
+interface Stop {
+  readonly atMs: number;
+  readonly endsMs: number;
+  readonly life: number;
+  readonly runtimeDeaths: number;
+  readonly isOfEnd: boolean;
 }
 
 /** What the runtime gives at the least: then time was up. */
 const LEAST_SECONDS = 2;
 const SLACK_MS = 1_500;
+/** Beyond its grace a container runs no longer than this. */
+const BOUND_SLACK_MS = 2_000;
+/** What an agent takes to go on with a termination, once it has its pods. */
+const RESUME_MS = 2_000;
 const FIRST_BACKOFF_MS = 10_000;
 const BACKOFF_MS_MAX = 300_000;
+/** So long before a container runs the agent decides, at the earliest, how long its next restart waits: create and start take time. */
+const DECIDED_MS = 12_000;
 /** Who ran for about this long may start afresh. */
 const LONG_RUN_MS = 590_000;
 const CRITICAL = 2_000_000_000;
 const KILLED = 137;
+/** A probe that failed longer ago ends no container any more. */
+const HEALTH_MS = 60_000;
 
 export class LifecycleOracle {
-  excuses: Excuses = { commands: false, hooks: false, memory: false };
   /** Told of what did happen. */
   note: (what: string) => void = () => {};
   /** Done once, when a hook is next seen to have begun. */
   atNextHook: () => void = () => {};
+  readonly judgements = new Judgements();
   readonly #sight: LifecycleSight;
   readonly #seen = new Map<string, Seen>();
   /** Hooks under way. */
   readonly #hooks = new Set<CommandRun>();
   /** Restarts in a row, by UID and name. */
   readonly #restarts = new Map<string, number>();
+  /** When a life of the agent first watched its pods. */
+  #firstWatch: { readonly life: number; readonly atMs: number } | undefined;
 
   constructor(sight: LifecycleSight) {
     this.#sight = sight;
@@ -92,6 +114,7 @@ export class LifecycleOracle {
   /** Of each container, before the pods it belongs to are looked at: a new start is looked at when it is first seen. */
   check(): void {
     for (const run of this.#hooks) if (run.ended !== undefined) this.#hooks.delete(run);
+    this.#noteWatch();
     for (const record of this.#sight.node.runtime.containers.values()) {
       if (record.startedWallNs === undefined) continue;
       const seen = this.#seen.get(record.id);
@@ -99,7 +122,14 @@ export class LifecycleOracle {
       if (record.commands.length > seen.commands) this.#checkCommands(record, seen);
       if (record.stops.length > seen.stops) this.#checkStops(record, seen);
       this.#noteEnd(record, seen);
+      this.#checkBound(record, seen);
     }
+  }
+
+  #noteWatch(): void {
+    const { node, nowMs, watchedSinceMs } = this.#sight;
+    if (this.#firstWatch?.life === node.lives || !node.isRunning || watchedSinceMs() === undefined) return;
+    this.#firstWatch = { life: node.lives, atMs: nowMs() };
   }
 
   /** Whether hooks were under way when it was last looked: of an agent that has just died nothing is. */
@@ -115,7 +145,7 @@ export class LifecycleOracle {
     if (pod !== undefined && roled !== undefined) {
       this.#checkSetUp(record, roled, pod, before);
       this.#checkPostStarts(record, pod, before);
-      if (last !== undefined && !this.#isResized(record, roled, last)) this.#checkBackoff(record, last);
+      if (last !== undefined && !this.#isResized(record, last)) this.#checkBackoff(record, last);
       this.#noteStart(roled, pod, last);
     }
     this.#seen.set(record.id, {
@@ -126,6 +156,8 @@ export class LifecycleOracle {
       stops: 0,
       endsMs: undefined,
       podEndsMs: undefined,
+      lastStop: undefined,
+      isBoundJudged: false,
       preStops: [],
     });
   }
@@ -172,7 +204,7 @@ export class LifecycleOracle {
       const key = keyOf(lifecycleOf(spec, nameOf(other))?.postStart);
       if (key === undefined) continue;
       const isDone = other.commands.some((run) => runKey(run) === key && run.ended && run.ended.exitCode !== KILLED);
-      if (isDone || this.#hooksMayFail) continue;
+      if (isDone || this.#mayLackHook(other)) continue;
       this.#sight.violation(
         `[3] ${nameOf(record)} of ${metadata?.name} started before the hook of ${nameOf(other)} upon its start was done`,
       );
@@ -180,8 +212,8 @@ export class LifecycleOracle {
   }
 
   /** Its end was for the sake of other resources: it is no end of its own. */
-  #isResized(record: ContainerRecord, roled: RoledContainer, last: ContainerRecord): boolean {
-    if (!this.#sight.mayRestart(uidOf(record), roled) || last.stops.length === 0) return false;
+  #isResized(record: ContainerRecord, last: ContainerRecord): boolean {
+    if (!this.#sight.resizes().wasStopped(last.id)) return false;
     if (isLike(record, last)) return true;
     this.note("a container took other resources by a restart");
     this.#restarts.set(restartKey(record), 0);
@@ -206,7 +238,10 @@ export class LifecycleOracle {
     const waitedMs = this.#sight.nowMs() - endMs;
     this.note("a restart waited for its back-off");
     if (seen?.finishedInLife !== this.#sight.node.lives) this.note("a back-off outlived its agent");
-    if (waitedMs < dueMs - SLACK_MS && !this.excuses.memory)
+    const isExcused = this.#sight.faults.concerned("memory", startMs - DECIDED_MS, uidOf(record));
+    // What the agent still knows of earlier restarts cannot be told.
+    if (isExcused) this.#restarts.set(key, 1);
+    if (this.judgements.applies("back-off", isExcused) && waitedMs < dueMs - SLACK_MS)
       this.#sight.violation(
         `[2] ${nameOf(record)} of ${this.#podName(record)} came again after ${waitedMs} ms, and ${dueMs} were due`,
       );
@@ -217,6 +252,41 @@ export class LifecycleOracle {
     if (state !== "exited" && process?.end === undefined) return;
     seen.finishedMs = this.#sight.nowMs();
     seen.finishedInLife = this.#sight.node.lives;
+  }
+
+  /**
+   * [4] A container runs no longer than the grace of its termination. Where a hook used that up, and for each sidecar that waits for others, the
+   * runtime still gives the least it gives. An agent that died goes on when it is back and has its pods.
+   */
+  #checkBound(record: ContainerRecord, seen: Seen): void {
+    const { node, nowMs, journaled, faults, violation } = this.#sight;
+    const { termination } = journaled.of(uidOf(record));
+    if (termination === undefined || seen.isBoundJudged) return;
+    const resumedMs = termination.life === node.lives ? termination.sinceMs : this.#resumedMs();
+    const isOver = seen.finishedMs !== undefined;
+    if (!isOver && (resumedMs === undefined || record.state !== "running" || record.overlooked === true)) return;
+    const fromMs = Math.max(termination.endsMs, resumedMs ?? 0, seen.startedMs);
+    const boundMs = fromMs + LEAST_SECONDS * 1_000 * (1 + this.#waitsFor(record)) + BOUND_SLACK_MS;
+    if (!isOver && nowMs() <= boundMs) return;
+    seen.isBoundJudged = true;
+    const isExcused = (["memory", "runtime"] as const).some((kind) =>
+      faults.concerned(kind, termination.sinceMs, uidOf(record)),
+    );
+    if (this.judgements.applies("grace bound", isExcused) && !isOver)
+      violation(`[4] ${nameOf(record)} of ${this.#podName(record)} runs ${nowMs() - fromMs} ms after its grace ended`);
+  }
+
+  /** When the agent that runs had what it needs to go on; undefined: it does not have it. */
+  #resumedMs(): number | undefined {
+    const { node } = this.#sight;
+    return node.isRunning && this.#firstWatch?.life === node.lives ? this.#firstWatch.atMs + RESUME_MS : undefined;
+  }
+
+  /** How many stops come before this one's: a sidecar waits for those that started after it. */
+  #waitsFor(record: ContainerRecord): number {
+    const sidecars = initContainers(this.#sight.podOf(uidOf(record))?.spec).filter(({ role }) => role === "sidecar");
+    const place = sidecars.findIndex(({ container }) => container.name === nameOf(record));
+    return place === -1 ? 0 : sidecars.length - place;
   }
 
   /** [4] What is done before a container's end is done once, and before it is asked to end. */
@@ -230,12 +300,16 @@ export class LifecycleOracle {
       if (preStop === undefined || runKey(run) !== preStop) continue;
       this.note("a hook was run before an end");
       const what = `${nameOf(record)} of ${this.#podName(record)}: its hook before its end`;
-      const isOfEnd = podOf(uidOf(record))?.metadata?.deletionTimestamp !== undefined;
+      const isOfEnd = this.#terminates(uidOf(record));
       // One that a restart was to follow, and that the pod's end cut short, is run again.
       const isCut = (hook: Hook) => isOfEnd && !hook.isOfEnd && hook.run.ended?.exitCode === KILLED;
-      if (seen.preStops.some((hook) => hook.life === node.lives && !isCut(hook)) && !this.excuses.memory)
-        violation(`[4] ${what} was run twice`);
-      if (seen.stops > 0 && !this.excuses.memory) violation(`[4] ${what} was run after it was asked to end`);
+      const isExcused = this.#sight.faults.concerned("memory", seen.startedMs, uidOf(record));
+      if (this.judgements.applies("preStop once", isExcused)) {
+        const isDone = this.#sight.journaled.preStopDone.has(record.id);
+        if (isDone || seen.preStops.some((hook) => hook.life === node.lives && !isCut(hook)))
+          violation(`[4] ${what} was run twice`);
+        if (seen.stops > 0) violation(`[4] ${what} was run after it was asked to end`);
+      }
       seen.preStops.push({ run, life: node.lives, runtimeDeaths: node.runtime.deaths, isOfEnd });
     }
     seen.commands = record.commands.length;
@@ -263,17 +337,31 @@ export class LifecycleOracle {
           this.note("a hook used up the grace of its container");
       }
       const endsMs = nowMs + graceSeconds * 1_000;
+      this.#checkOnce(record, seen, endsMs);
       seen.endsMs = Math.min(endsMs, seen.endsMs ?? endsMs);
       if (pod?.metadata?.deletionTimestamp !== undefined) seen.podEndsMs = Math.min(endsMs, seen.podEndsMs ?? endsMs);
     }
     seen.stops = record.stops.length;
   }
 
+  /** [4] While the runtime answers, a container is asked to end once for each end that its grace has. */
+  #checkOnce(record: ContainerRecord, seen: Seen, endsMs: number): void {
+    const { node, nowMs, journaled, faults, violation } = this.#sight;
+    const { lastStop } = seen;
+    const isOfEnd = journaled.of(uidOf(record)).termination !== undefined;
+    seen.lastStop = { atMs: nowMs(), endsMs, life: node.lives, runtimeDeaths: node.runtime.deaths, isOfEnd };
+    if (lastStop?.life !== node.lives || lastStop.runtimeDeaths !== node.runtime.deaths) return;
+    if (lastStop.isOfEnd !== isOfEnd || nowMs() >= lastStop.endsMs || endsMs < lastStop.endsMs - SLACK_MS) return;
+    if (!faults.concerned("runtime", lastStop.atMs, uidOf(record)))
+      violation(`[4] ${nameOf(record)} of ${this.#podName(record)} was asked to end twice with the same grace`);
+  }
+
   /** [4] Grace only shrinks, and is given. */
   #checkGrace(record: ContainerRecord, { endsMs, podEndsMs }: Seen, graceSeconds: number): void {
     const nowMs = this.#sight.nowMs();
     const what = `${nameOf(record)} of ${this.#podName(record)}`;
-    if (this.excuses.memory) return;
+    const sinceMs = this.#sight.deletedAtMs(uidOf(record));
+    if (!this.judgements.applies("grace", this.#sight.faults.concerned("memory", sinceMs, uidOf(record)))) return;
     const nextMs = nowMs + graceSeconds * 1_000;
     // The grace of a restart is not that of its pod's end.
     if (podEndsMs !== undefined && graceSeconds > LEAST_SECONDS && nextMs > podEndsMs + SLACK_MS)
@@ -290,7 +378,7 @@ export class LifecycleOracle {
     const last = preStops.at(-1);
     const isOfNow = last?.life === node.lives && last.runtimeDeaths === node.runtime.deaths;
     if (isOfNow && isUnderWay(last)) violation(`[4] ${what} was asked to end while its hook was run`);
-    if (keyOf(preStop) !== undefined && last === undefined && !this.#hooksMayFail)
+    if (keyOf(preStop) !== undefined && last === undefined && !this.#mayLackHook(record))
       violation(`[4] ${what} was asked to end without its hook`);
     if (metadata?.deletionTimestamp === undefined) return;
     const sidecars = initContainers(spec).filter(({ role }) => role === "sidecar");
@@ -327,22 +415,33 @@ export class LifecycleOracle {
     if (!records.some(isMain) || records.some(({ revived }) => revived === true)) return;
     if (spec?.activeDeadlineSeconds !== undefined || keyOf(roled.container.lifecycle?.postStart) !== undefined) return;
     if (askedForAllNs(pod) > (record.startedWallNs ?? 0n)) return;
-    if (this.#sight.mayRestart(uidOf(record), roled)) return;
+    if (this.#sight.resizes().mayStop(record)) return;
     const isCritical = ({ spec: other }: Pod) => (other?.priority ?? 0) >= CRITICAL;
     if (!isCritical(pod) && pods().some(isCritical)) return;
     const isAsked = hasProbe(roled.container, "liveness") || hasProbe(roled.container, "startup");
     if (isAsked && wasEverUnwell(record.id)) return this.note("a probe ended a container");
-    if (!isAsked || !this.excuses.commands)
+    const sinceMs = this.#sight.nowMs() - HEALTH_MS;
+    if (!isAsked || !this.#sight.faults.concerned("commands", sinceMs, record.id))
       violation(`[12] ${nameOf(record)} of ${metadata?.name} was asked to end for no reason`);
   }
 
-  /** Its start was under way when its pod's end began, and nobody was told of it any more. */
+  /** Its start was under way when its pod's end began, and the agent was never told that it runs. */
   #isLate(record: ContainerRecord): boolean {
-    return (this.#seen.get(record.id)?.startedMs ?? 0) >= this.#sight.deletedAtMs(uidOf(record));
+    const startedMs = this.#seen.get(record.id)?.startedMs ?? 0;
+    return startedMs >= this.#sight.deletedAtMs(uidOf(record)) && !this.#sight.wasAnswered(record.id);
   }
 
-  get #hooksMayFail(): boolean {
-    return this.excuses.commands || this.excuses.hooks;
+  /** A hook of this container may never have reached it, or is not known to have. */
+  #mayLackHook(record: ContainerRecord): boolean {
+    const sinceMs = this.#seen.get(record.id)?.startedMs ?? 0;
+    const { faults } = this.#sight;
+    return faults.concerned("commands", sinceMs, record.id) || faults.concerned("prober", sinceMs, uidOf(record));
+  }
+
+  /** Also where no deletion says so: its object may be gone, or another pod may need its place. */
+  #terminates(uid: string): boolean {
+    const { podOf, journaled } = this.#sight;
+    return podOf(uid)?.metadata?.deletionTimestamp !== undefined || journaled.of(uid).termination !== undefined;
   }
 
   #podName(record: ContainerRecord): string {

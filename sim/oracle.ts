@@ -4,15 +4,20 @@
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
+import { isExplanation } from "../src/domain/journal/records.ts";
 import { containerNamed } from "../src/domain/pod/every-container.ts";
 import { CONFIG_SOURCE, isMirrorPod } from "../src/domain/pod/pod-identity.ts";
 import { hasProbe, probedContainers } from "../src/domain/probes/probe-spec.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { isWell } from "./fake-runtime/behaviour.ts";
 import type { ContainerRecord } from "./fake-runtime/records.ts";
+import { FaultLog } from "./fault-log.ts";
+import { JournalTail } from "./journal-tail.ts";
+import { JournaledPods } from "./journaled-pods.ts";
 import { LifecycleOracle } from "./lifecycle-oracle.ts";
 import { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
+import { IN_FLIGHT_MS, StartOracle } from "./start-oracle.ts";
 import { VolumeOracle } from "./volume-oracle.ts";
 import type { World } from "./world.ts";
 
@@ -20,13 +25,12 @@ const POD_KIND = kindOf(pods);
 /** How a pod is told that it was turned away. */
 const REJECTED = "Pod was rejected: ";
 const PHASES = ["Pending", "Running", "Succeeded", "Failed"];
-/** A call that was on its way when its pod went takes effect within this. */
-const IN_FLIGHT_MS = 2_000;
 /** What a container said of its health longer ago is no reason any more. */
 const HEALTH_MS = 60_000;
 
 interface KnownPod {
   readonly pod: Pod;
+  readonly createdAtMs: number;
   goneAtMs: number | undefined;
   terminalAtMs: number | undefined;
   /** When somebody asked for its end. */
@@ -41,16 +45,37 @@ export class Oracle {
   /** Container ids whose start was seen. */
   readonly #started = new Map<string, ContainerRecord>();
   readonly #told = new Set<string>();
+  readonly #journal: JournalTail;
+  readonly #journaled = new JournaledPods();
+  /** Records that were seen: they come again when the journal is compacted. */
+  readonly #read = new Set<string>();
   readonly #health = new Map<string, { readonly wellMs: number | undefined; readonly unwellMs: number | undefined }>();
   /** UIDs that a user removed without grace: their end is not the node's to order. */
   readonly forced = new Set<string>();
+  /** What really went wrong on the node. */
+  readonly faults: FaultLog;
   readonly volumes: VolumeOracle;
+  readonly begins: StartOracle;
   readonly lives: LifecycleOracle;
   readonly resizes: ResizeOracle;
 
   constructor(world: World, node: SimNode) {
     this.#world = world;
     this.#node = node;
+    this.#journal = new JournalTail(node.files.disk);
+    this.faults = new FaultLog(node, world.clock);
+    this.begins = new StartOracle({
+      node,
+      nowMs: () => world.clock.monotonicMs(),
+      journaled: this.#journaled,
+      faults: this.faults,
+      nameOf: (uid) => this.#pods.get(uid)?.pod.metadata?.name ?? uid,
+      createdMs: (uid) => this.#pods.get(uid)?.createdAtMs,
+      deletionDeliveredMs: (uid) => this.#deletionDeliveredMs(this.#pods.get(uid)),
+      terminalMs: (uid) => this.#pods.get(uid)?.terminalAtMs ?? Number.POSITIVE_INFINITY,
+      violation: (text) => this.#violation(text),
+    });
+    world.calls.listeners.push(this.faults, this.begins);
     this.volumes = new VolumeOracle({
       node,
       podOf: (uid) => this.#pods.get(uid)?.pod,
@@ -69,7 +94,11 @@ export class Oracle {
       recordsOf: (uid) => this.records(uid),
       wasEverUnwell: (id) => this.#health.get(id)?.unwellMs !== undefined,
       askedForAllNs: (pod) => this.#askedForAllNs(pod),
-      mayRestart: (uid, roled) => this.resizes.mayRestart(uid, roled),
+      resizes: () => this.resizes,
+      faults: this.faults,
+      journaled: this.#journaled,
+      wasAnswered: (id) => this.begins.wasAnswered(id),
+      watchedSinceMs: () => world.api.podsWatchedSinceMs(node.name),
       violation: (text) => this.#violation(text),
     });
     this.resizes = new ResizeOracle({
@@ -78,13 +107,16 @@ export class Oracle {
       pods: () => [...this.#pods.values()].filter(({ goneAtMs }) => goneAtMs === undefined).map(({ pod }) => pod),
       violation: (text) => this.#violation(text),
       note: (what) => this.lives.note(what),
-      isForgetful: () => this.lives.excuses.memory,
+      nowMs: () => world.clock.monotonicMs(),
+      faults: this.faults,
     });
   }
 
   check(): void {
+    this.faults.check();
     this.#noteHealth();
     this.#checkPods();
+    this.#readJournal();
     this.resizes.check();
     this.volumes.check();
     this.#checkStarts();
@@ -92,6 +124,18 @@ export class Oracle {
     this.#checkRunning();
     this.#checkAddresses();
     this.#checkPulls();
+  }
+
+  #readJournal(): void {
+    for (const record of this.#journal.news()) {
+      if (isExplanation(record)) continue;
+      const key = JSON.stringify(record);
+      if (this.#read.has(key)) continue;
+      this.#read.add(key);
+      this.#journaled.read(record, this.#world.clock.monotonicMs(), this.#node.lives);
+      this.begins.read(record);
+      this.resizes.read(record);
+    }
   }
 
   /** What was started of a pod, in the order it was. */
@@ -134,6 +178,7 @@ export class Oracle {
       const terminal = pod.status?.phase === "Succeeded" || pod.status?.phase === "Failed";
       this.#pods.set(uid, {
         pod,
+        createdAtMs: known?.createdAtMs ?? nowMs,
         goneAtMs: undefined,
         terminalAtMs: known?.terminalAtMs ?? (terminal ? nowMs : undefined),
         deletedAtMs: known?.deletedAtMs ?? (pod.metadata?.deletionTimestamp === undefined ? undefined : nowMs),
@@ -243,7 +288,9 @@ export class Oracle {
     // One that ended while nobody could be told, and runs again by now, was not ready in between.
     const sidecars = (before.status?.initContainerStatuses ?? []).filter(({ state }) => state?.running !== undefined);
     const told = [...(before.status?.containerStatuses ?? []), ...sidecars].map(({ containerID }) => idOf(containerID));
-    if (told.some((id) => this.#wasUnwell(id)) || (this.lives.excuses.commands && asksByCommand(after))) return;
+    const sinceMs = this.#world.clock.monotonicMs() - HEALTH_MS;
+    if (told.some((id) => this.#wasUnwell(id))) return;
+    if (asksByCommand(after) && this.faults.concerned("commands", sinceMs, ...told)) return;
     if (told.every((id) => running.has(id)))
       this.#violation(`[8] ${after.metadata?.name}: Ready was taken away though all its containers run`);
   }
@@ -280,7 +327,8 @@ export class Oracle {
       const what = `${record.config.metadata.name} of ${known?.pod.metadata?.name ?? uid}`;
       if (known?.terminalAtMs !== undefined && nowMs > known.terminalAtMs)
         this.#violation(`[2] ${what} started after its end was published`);
-      if (nowMs > this.#toldGoneMs(known) + IN_FLIGHT_MS) this.#violation(`[2] ${what} started though its pod is gone`);
+      if (nowMs > this.#goneDeliveredMs(known) + IN_FLIGHT_MS)
+        this.#violation(`[2] ${what} started though its pod is gone`);
       // What ran before all were asked to run again belongs to another round.
       const againNs = known === undefined ? 0n : this.#askedForAllNs(known.pod);
       const before = this.records(uid).filter(({ startedWallNs = 0n }) => startedWallNs > againNs);
@@ -290,10 +338,19 @@ export class Oracle {
     }
   }
 
-  /** When the agent could know that a pod is gone. */
-  #toldGoneMs(known: KnownPod | undefined): number {
+  /** When the agent's watch delivered that a pod is gone. */
+  #goneDeliveredMs(known: KnownPod | undefined): number {
+    return this.#deliveredMs(known?.goneAtMs);
+  }
+
+  /** When the agent's watch delivered that a pod is being deleted, or is gone. */
+  #deletionDeliveredMs(known: KnownPod | undefined): number {
+    return this.#deliveredMs(known?.deletedAtMs ?? known?.goneAtMs);
+  }
+
+  #deliveredMs(happenedMs: number | undefined): number {
     const watchedMs = this.#world.api.podsWatchedSinceMs(this.#node.name) ?? Number.POSITIVE_INFINITY;
-    return Math.max(known?.goneAtMs ?? Number.POSITIVE_INFINITY, watchedMs);
+    return Math.max(happenedMs ?? Number.POSITIVE_INFINITY, watchedMs);
   }
 
   #checkPolicy(record: ContainerRecord, pod: Pod | undefined, what: string, ofPod: readonly ContainerRecord[]): void {
@@ -303,8 +360,8 @@ export class Oracle {
     const own = "restartPolicy" in roled.container ? roled.container.restartPolicy : undefined;
     const policy = own ?? pod.spec?.restartPolicy ?? "Always";
     const rules = "restartPolicyRules" in roled.container ? (roled.container.restartPolicyRules ?? []) : [];
-    if (this.resizes.mayRestart(uidOf(record), roled)) return;
-    for (const { state, exitCode, sandboxId } of before) {
+    for (const { id, state, exitCode, sandboxId } of before) {
+      if (this.resizes.wasStopped(id)) continue;
       if (state === "exited" && rules.some(({ exitCodes }) => exitCodes?.values?.includes(exitCode))) continue;
       const wasHere = sandboxId === record.sandboxId;
       if (roled.role === "ephemeral") this.#violation(`[2] ${what} ran again, which nobody asked for`);

@@ -16,6 +16,8 @@ export interface CallDescription {
   readonly name: string;
   /** Of what: an id or a name. */
   readonly target: string;
+  /** Of the pod that the call is for, where its caller names one that `target` does not identify. */
+  readonly podUid?: string;
   /** How a call of this port fails that got no answer. */
   readonly unanswered: (effect: "none" | "done") => unknown;
 }
@@ -29,6 +31,7 @@ export interface PortCall {
   readonly port: string;
   readonly name: string;
   readonly target: string;
+  readonly podUid?: string;
 }
 
 export type Fault =
@@ -40,6 +43,15 @@ export type Fault =
   | { readonly kind: "crash"; readonly effect: "none" | "done" };
 
 export type FaultPlan = (call: PortCall) => Fault | undefined;
+
+/** Hears of every call of a world: when it is made, and when its caller learns the result or will never learn it. */
+export interface CallListener {
+  made?(call: PortCall, fault: Fault | undefined): void;
+  settled?(call: PortCall, result: CallResult): void;
+}
+
+/** "givenUp": the caller aborted. "cut": the caller died. */
+export type CallResult = "ok" | "failed" | "givenUp" | "cut";
 
 export interface PortCallsOptions {
   readonly clock: Clock;
@@ -55,6 +67,7 @@ export interface PortCallsOptions {
 
 export class PortCalls {
   readonly options: PortCallsOptions;
+  readonly listeners: CallListener[] = [];
   #count = 0;
 
   constructor(options: PortCallsOptions) {
@@ -71,9 +84,9 @@ export class PortCalls {
   }
 
   /** For `Life` only. */
-  register({ port, name, target }: CallDescription, { who, number: life }: Life): PortCall {
+  register({ port, name, target, podUid }: CallDescription, { who, number: life }: Life): PortCall {
     this.#count += 1;
-    return { number: this.#count, who, life, port, name, target };
+    return { number: this.#count, who, life, port, name, target, ...(podUid !== undefined && { podUid }) };
   }
 
   latencyMs(call: PortCall): number {
@@ -220,6 +233,7 @@ class CallUnderWay<T> implements Pending {
     this.#reject = reject;
     this.#call = calls.register(what, life);
     this.#fault = calls.options.plan?.(this.#call);
+    for (const listener of calls.listeners) listener.made?.(this.#call, this.#fault);
   }
 
   send(): void {
@@ -234,13 +248,13 @@ class CallUnderWay<T> implements Pending {
   cut(): void {
     if (!this.#open) return;
     if (this.#stage === "request" && this.#calls.options.random.fraction() < 0.5) this.#stage = "lost";
-    this.#close("cut");
+    this.#close("cut", "cut");
   }
 
   readonly #onAbort = () => {
     // A request that has not arrived is taken back.
     if (this.#stage === "request") this.#stage = "lost";
-    this.#finish("given up", () => this.#reject(this.#caller.reason));
+    this.#finish("given up", "givenUp", () => this.#reject(this.#caller.reason));
   };
 
   #arrive(): void {
@@ -286,8 +300,8 @@ class CallUnderWay<T> implements Pending {
   }
 
   #deliver(outcome: Outcome<T>): void {
-    if (outcome.kind === "answer") this.#finish("ok", () => this.#resolve(outcome.value));
-    else this.#finish(`failed: ${String(outcome.error)}`, () => this.#reject(outcome.error));
+    if (outcome.kind === "answer") this.#finish("ok", "ok", () => this.#resolve(outcome.value));
+    else this.#finish(`failed: ${String(outcome.error)}`, "failed", () => this.#reject(outcome.error));
   }
 
   #crash(): void {
@@ -299,17 +313,18 @@ class CallUnderWay<T> implements Pending {
     return fault.error ?? this.#what.unanswered(fault.effect);
   }
 
-  #finish(word: string, settle: () => void): void {
+  #finish(word: string, result: CallResult, settle: () => void): void {
     if (!this.#open) return;
-    this.#close(word);
+    this.#close(word, result);
     settle();
   }
 
-  #close(word: string): void {
+  #close(word: string, result: CallResult): void {
     this.#open = false;
     this.#pending.delete(this);
     this.#caller.removeEventListener("abort", this.#onAbort);
     this.#calls.say(this.#call, word);
+    for (const listener of this.#calls.listeners) listener.settled?.(this.#call, result);
     if (!this.#isDone) this.#server.abort(NOBODY_WAITS);
   }
 }

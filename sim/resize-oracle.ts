@@ -2,27 +2,21 @@
  * What must never happen when pods are given other resources: more is promised than the machine has, somebody is held to less memory than it uses, what
  * was not done is said to be, or a promise is told that is not written down. Promises are read from the journal on the disk, deeds from the runtime.
  */
-import type { Pod, ResourceRequirements } from "../src/api/gen/core-v1.ts";
+import type { Container, Pod, ResourceRequirements } from "../src/api/gen/core-v1.ts";
 import { quantityMilliValue, quantityValue } from "../src/base/quantity.ts";
 import { amountOf } from "../src/domain/admission/resource-fit.ts";
 import type { JournalRecord } from "../src/domain/journal/records.ts";
-import { containerNamed, type RoledContainer } from "../src/domain/pod/every-container.ts";
+import { containerNamed } from "../src/domain/pod/every-container.ts";
 import { effective } from "../src/domain/resize/actuation.ts";
-import {
-  type Allocation,
-  allocated,
-  allocationOf,
-  resizable,
-  withAllocation,
-} from "../src/domain/resize/allocation.ts";
-import { restartsFor } from "../src/domain/resize/decision.ts";
+import { type Allocation, allocated, allocationOf, withAllocation } from "../src/domain/resize/allocation.ts";
 import { DEFAULT_PERIOD_US, quotaUsOf, sharesOf } from "../src/domain/resources/cpu-units.ts";
 import { podRequests, specOf } from "../src/domain/resources/pod-resources.ts";
 import { parseResourceList } from "../src/domain/resources/resource-list.ts";
 import type { LinuxResources } from "../src/domain/runtime/resources.ts";
 import type { ContainerRecord } from "./fake-runtime/records.ts";
-import { JournalTail } from "./journal-tail.ts";
+import type { FaultLog } from "./fault-log.ts";
 import type { SimNode } from "./sim-node.ts";
+import { IN_FLIGHT_MS } from "./start-oracle.ts";
 
 export interface ResizeSight {
   readonly node: SimNode;
@@ -32,43 +26,58 @@ export interface ResizeSight {
   readonly violation: (text: string) => void;
   /** Told of what did happen. */
   readonly note: (what: string) => void;
-  /** What was written down may be lost. */
-  readonly isForgetful: () => boolean;
+  readonly nowMs: () => number;
+  readonly faults: FaultLog;
 }
 
 interface Promised {
-  allocation: Allocation;
-  generation: number;
+  readonly sinceMs: number;
+  readonly allocation: Allocation;
+  readonly generation: number;
   /** Of the last that is said to be carried out. */
   carriedOut: number;
   /** Something of it has been done. */
   isBegun: boolean;
 }
 
+interface RestartFacts {
+  readonly promised: Allocation | undefined;
+  readonly spec: Pod["spec"];
+  readonly has: ResourceRequirements | undefined;
+  readonly isForgotten: boolean;
+}
+
+const isSameFacts = (a: RestartFacts, b: RestartFacts): boolean =>
+  a.promised === b.promised && a.spec === b.spec && a.has === b.has && a.isForgotten === b.isForgotten;
+
 const CRITICAL = 2_000_000_000;
+const DEFAULT_GRACE_SECONDS = 30;
 const RESOURCES = ["cpu", "memory"] as const;
 
 export class ResizeOracle {
   readonly #sight: ResizeSight;
-  readonly #journal: JournalTail;
   readonly #promised = new Map<string, Promised>();
-  /** Records that were seen: they come again when a journal is compacted. */
-  readonly #known = new Set<string>();
   /** By UID: all that it was ever promised, as its status may tell it. */
   readonly #ever = new Map<string, Set<string>>();
-  /** By the id of a container that runs: what it was last seen to have. */
+  /** By UID: all that it was allocated, oldest first. */
+  readonly #allocations = new Map<string, Allocation[]>();
+  /** By the id of a container: what it was last seen to have. */
   readonly #has = new Map<string, LinuxResources | undefined>();
-  /** UID and name of containers for which a change was wanted that they take by a restart. */
-  readonly #restarting = new Set<string>();
+  /** By the id of a container: the requirements that those resources stand for; undefined where none of its pod's allocations fits. */
+  readonly #requirements = new Map<string, ResourceRequirements | undefined>();
+  /** By the id of a container: until when it may be stopped so that it starts again with other resources. */
+  readonly #mayStopUntilMs = new Map<string, number>();
+  /** By the id of a container: whether it must restart, and what that was decided from. */
+  readonly #restarts = new Map<string, { readonly facts: RestartFacts; readonly mustRestart: boolean }>();
+  /** Ids of containers that were stopped for that. */
+  readonly #stopped = new Set<string>();
 
   constructor(sight: ResizeSight) {
     this.#sight = sight;
-    this.#journal = new JournalTail(sight.node.files.disk);
   }
 
   check(): void {
     this.#checkContainers();
-    for (const record of this.#journal.news()) this.#read(record);
   }
 
   allocationOf(uid: string): Allocation | undefined {
@@ -83,24 +92,25 @@ export class ResizeOracle {
     );
   }
 
-  /** Whether it may be ended to start again with other resources: somebody has wanted that of it. */
-  mayRestart(uid: string, { container }: RoledContainer): boolean {
-    return this.#restarting.has(`${uid}/${container.name}`);
+  /**
+   * Whether this container may be stopped now so that it starts again with other resources: its pod was allocated an amount that its resize
+   * policy says it takes by a restart. That ends with the container, or when it was allocated what it has again. A stop that is under way then
+   * goes on, after its hook.
+   */
+  mayStop({ id }: ContainerRecord): boolean {
+    const may = (this.#mayStopUntilMs.get(id) ?? Number.NEGATIVE_INFINITY) >= this.#sight.nowMs();
+    if (may) this.#stopped.add(id);
+    return may;
+  }
+
+  /** Whether this container was stopped so that it starts again with other resources: that is no end of its own. */
+  wasStopped(id: string): boolean {
+    return this.#stopped.has(id);
   }
 
   changed(before: Pod, after: Pod): void {
-    if (before.spec !== after.spec) this.#noteWishes(before, after);
     this.#noteConditions(before, after);
     this.#checkTold(after);
-  }
-
-  #noteWishes(before: Pod, after: Pod): void {
-    const [old, now] = [effective(allocationOf(before)), effective(allocationOf(after))];
-    for (const container of resizable(after)) {
-      const [from, to] = [allocated(old, container.name) ?? {}, allocated(now, container.name) ?? {}];
-      if (RESOURCES.some((name) => restartsFor(container, name) && textOf(from, name) !== textOf(to, name)))
-        this.#restarting.add(`${after.metadata?.uid ?? ""}/${container.name}`);
-    }
   }
 
   #noteConditions(before: Pod, after: Pod): void {
@@ -117,7 +127,7 @@ export class ResizeOracle {
   /** [8.1] What is told to be promised was written down before. */
   #checkTold({ metadata, status }: Pod): void {
     const ever = this.#ever.get(metadata?.uid ?? "");
-    if (ever === undefined || this.#sight.isForgetful()) return;
+    if (ever === undefined || this.#isForgotten(metadata?.uid)) return;
     for (const { name, allocatedResources } of status?.containerStatuses ?? []) {
       if (allocatedResources === undefined || ever.has(promiseOf(name, allocatedResources))) continue;
       this.#sight.violation(
@@ -127,21 +137,73 @@ export class ResizeOracle {
   }
 
   #checkContainers(): void {
-    const { node, podOf, note } = this.#sight;
+    const { node } = this.#sight;
     for (const record of node.runtime.containers.values()) {
-      if (record.startedWallNs === undefined) continue;
       const isKnown = this.#has.has(record.id);
       const before = this.#has.get(record.id);
-      if (isKnown && before === record.resources) continue;
-      this.#has.set(record.id, record.resources);
-      if (!isKnown || isSame(before, record.resources)) continue;
-      const promised = this.#promised.get(uidOf(record));
-      if (promised !== undefined) promised.isBegun = true;
-      note("a container was given other resources while it ran");
-      const isSidecar = containerNamed(podOf(uidOf(record))?.spec, nameOf(record))?.role === "sidecar";
-      if (isSidecar) note("a sidecar was given other resources while it ran");
-      this.#checkUsage(record, before);
+      if (!isKnown || before !== record.resources) this.#noteResources(record, isKnown, before);
+      if (record.state === "running") this.#noteRestart(record);
     }
+  }
+
+  #noteResources(record: ContainerRecord, isKnown: boolean, before: LinuxResources | undefined): void {
+    const { podOf, note } = this.#sight;
+    this.#has.set(record.id, record.resources);
+    this.#requirements.set(record.id, this.#requirementsOf(record));
+    if (!isKnown || record.startedWallNs === undefined || isSame(before, record.resources)) return;
+    const promised = this.#promised.get(uidOf(record));
+    if (promised !== undefined) promised.isBegun = true;
+    note("a container was given other resources while it ran");
+    const isSidecar = containerNamed(podOf(uidOf(record))?.spec, nameOf(record))?.role === "sidecar";
+    if (isSidecar) note("a sidecar was given other resources while it ran");
+    this.#checkUsage(record, before);
+  }
+
+  /** Of the newest allocation of its pod that the runtime's amounts fit. */
+  #requirementsOf(record: ContainerRecord): ResourceRequirements | undefined {
+    const own = (this.#allocations.get(uidOf(record)) ?? []).map((each) => allocated(effective(each), nameOf(record)));
+    return own.findLast((each) => each !== undefined && unlikeIn(record, each).length === 0);
+  }
+
+  #noteRestart(record: ContainerRecord): void {
+    const { podOf, nowMs } = this.#sight;
+    const pod = podOf(uidOf(record));
+    if (pod === undefined || !this.#mustRestart(record, pod)) return;
+    const { terminationGracePeriodSeconds: graceSeconds = DEFAULT_GRACE_SECONDS } = pod.spec ?? {};
+    this.#mayStopUntilMs.set(record.id, nowMs() + graceSeconds * 1_000 + IN_FLIGHT_MS);
+  }
+
+  #mustRestart(record: ContainerRecord, pod: Pod): boolean {
+    const promised = this.#promised.get(uidOf(record))?.allocation;
+    const facts = {
+      promised,
+      spec: pod.spec,
+      has: this.#requirements.get(record.id),
+      isForgotten: this.#isForgotten(uidOf(record)),
+    };
+    const known = this.#restarts.get(record.id);
+    if (known !== undefined && isSameFacts(known.facts, facts)) return known.mustRestart;
+    const container = containerNamed(pod.spec, nameOf(record))?.container;
+    // An agent that lost the allocation takes the pod to have been allocated what its spec wants.
+    const allocations = [promised, ...(facts.isForgotten ? [allocationOf(pod)] : [])];
+    const wanted = allocations.flatMap((each) =>
+      each === undefined ? [] : (allocated(effective(each), nameOf(record)) ?? []),
+    );
+    const mustRestart =
+      container !== undefined &&
+      wanted.some((each) =>
+        RESOURCES.some(
+          (name) =>
+            takesByRestart(container, name) && (facts.has === undefined || !isSameAmount(each, facts.has, name)),
+        ),
+      );
+    this.#restarts.set(record.id, { facts, mustRestart });
+    return mustRestart;
+  }
+
+  /** The journal may have lost what this pod was allocated last. */
+  #isForgotten(uid = ""): boolean {
+    return this.#sight.faults.concerned("memory", this.#promised.get(uid)?.sinceMs ?? 0, uid);
   }
 
   /** [8.4] Nobody is held to less memory than it uses. */
@@ -154,19 +216,17 @@ export class ResizeOracle {
     );
   }
 
-  #read(record: JournalRecord): void {
-    if (record.kind !== "allocated" && record.kind !== "resized") return;
-    const { kind, uid, generation, wallMs } = record;
-    const key = [kind, uid, generation, wallMs].join();
-    if (this.#known.has(key)) return;
-    this.#known.add(key);
-    if (record.kind === "allocated") this.#notePromise(uid, generation, record.allocation);
-    else this.#checkDone(uid, generation);
+  /** Reads a record that was not on the disk before. */
+  read(record: JournalRecord): void {
+    if (record.kind === "allocated") this.#notePromise(record.uid, record.generation, record.allocation);
+    if (record.kind === "resized") this.#checkDone(record.uid, record.generation);
   }
 
   #notePromise(uid: string, generation: number, allocation: Allocation): void {
     const before = this.#promised.get(uid);
-    this.#promised.set(uid, { allocation, generation, carriedOut: before?.carriedOut ?? generation, isBegun: false });
+    const carriedOut = before?.carriedOut ?? generation;
+    this.#promised.set(uid, { sinceMs: this.#sight.nowMs(), allocation, generation, carriedOut, isBegun: false });
+    this.#allocations.set(uid, [...(this.#allocations.get(uid) ?? []), allocation]);
     const ever = this.#ever.get(uid) ?? new Set<string>();
     for (const [name, { requests = {} }] of Object.entries(allocation.containers)) ever.add(promiseOf(name, requests));
     this.#ever.set(uid, ever);
@@ -175,10 +235,11 @@ export class ResizeOracle {
 
   /** [5.2] [8.2] What is promised to those that are there is not more than the machine has. */
   #checkRoom(uid: string): void {
-    const { node, pods, violation, isForgetful } = this.#sight;
+    const { node, pods, violation } = this.#sight;
     const present = pods();
+    if (present.some(({ metadata }) => this.#isForgotten(metadata?.uid))) return;
     // Those who end for a critical one and take too long do not count any more.
-    if (isForgetful() || present.some(({ spec }) => (spec?.priority ?? 0) >= CRITICAL)) return;
+    if (present.some(({ spec }) => (spec?.priority ?? 0) >= CRITICAL)) return;
     const own = present.find(({ metadata }) => metadata?.uid === uid);
     // What ends before it was ever judged is taken in for its end alone.
     if (own === undefined || own.metadata?.deletionTimestamp !== undefined || isOver(own)) return;
@@ -210,12 +271,12 @@ export class ResizeOracle {
 
   /** [8.1] What is said to be carried out is: each that runs has what it was promised. */
   #checkDone(uid: string, generation: number): void {
-    const { podOf, violation, isForgetful } = this.#sight;
+    const { podOf, violation } = this.#sight;
     const promised = this.#promised.get(uid);
     const pod = podOf(uid);
     if (promised === undefined) return;
     promised.carriedOut = Math.max(promised.carriedOut, generation);
-    if (pod === undefined || promised.generation !== generation || isForgetful()) return;
+    if (pod === undefined || promised.generation !== generation || this.#isForgotten(uid)) return;
     for (const text of this.unlike(pod, promised.allocation))
       violation(`[8.1] ${pod.metadata?.name} is said to be resized, and ${text}`);
   }
@@ -254,8 +315,17 @@ export const resizePending = (pod: Pod) => condition(pod, "PodResizePending");
 export const resizeInProgress = (pod: Pod) => condition(pod, "PodResizeInProgress");
 export const isBelowUsage = (message = ""): boolean => message.startsWith("cannot decrease memory limits");
 
-const textOf = ({ requests, limits }: ResourceRequirements, name: string): string =>
-  `${requests?.[name] ?? ""}/${limits?.[name] ?? ""}`;
+/** As the API documents it: by default a container takes a change of this resource without a restart. */
+const takesByRestart = ({ resizePolicy = [] }: Container, resource: string): boolean =>
+  resizePolicy.some(
+    ({ resourceName, restartPolicy }) => resourceName === resource && restartPolicy === "RestartContainer",
+  );
+
+const isSameAmount = (a: ResourceRequirements, b: ResourceRequirements, name: string): boolean =>
+  (["requests", "limits"] as const).every((list) => {
+    const [one, other] = [parseResourceList(a[list]).get(name), parseResourceList(b[list]).get(name)];
+    return (one?.nanos ?? 0n) === (other?.nanos ?? 0n);
+  });
 
 /** However its amounts are written. */
 function promiseOf(container: string, requests: Readonly<Record<string, string>>): string {

@@ -6,6 +6,7 @@
 
 import { HostFileError } from "../src/ports/host-files.ts";
 import type { RuntimeDurations } from "./fake-runtime/node-state.ts";
+import type { JudgementCount } from "./judgements.ts";
 import { kubeletWith } from "./kubelet.ts";
 import type { PortCall } from "./port-calls.ts";
 import { makeStage, passUntil, type Stage } from "./scenarios/scenario.ts";
@@ -13,7 +14,7 @@ import { SeededRandom } from "./seeded-random.ts";
 import type { AgentFactory } from "./sim-node.ts";
 import { Draw } from "./swarm/draw.ts";
 import { wrongInTheEnd } from "./swarm/ends.ts";
-import { describeFaults, drawFaults, excusesOf, Faults } from "./swarm/faults.ts";
+import { describeFaults, drawFaults, Faults } from "./swarm/faults.ts";
 import { noteCall, noteDeath } from "./swarm/note-call.ts";
 import { Quiet } from "./swarm/quiet.ts";
 import { Sometimes } from "./swarm/sometimes.ts";
@@ -38,9 +39,12 @@ export interface SeedRange {
 export interface SwarmOutcome {
   readonly seed: number;
   readonly faults: string;
+  readonly hasFaults: boolean;
   readonly violations: readonly string[];
   readonly wrong: readonly string[];
   readonly sometimes: ReadonlyMap<string, number>;
+  /** By rule. */
+  readonly judgements: ReadonlyMap<string, JudgementCount>;
   /** Of pods that were there, as long as they were. */
   readonly podHours: number;
   readonly hash: string;
@@ -89,7 +93,7 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
     agent,
     clock: world.clock,
     restartMs: () => draw.whole(300, 8_000),
-    beforeStart: () => faults.beforeStart(node, mayLoseFacts),
+    beforeStart: () => faults.beforeStart(node, mayLoseFacts, stage.oracle.faults),
     onDeath: () => {
       noteDeath(stage, sometimes);
       user.agentDied();
@@ -98,7 +102,6 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
       if (!refusesToBegin(error)) own.push(`the agent ended by itself: ${String(error)}`);
     },
   });
-  stage.oracle.lives.excuses = excusesOf(set);
   stage.oracle.lives.note = (what) => sometimes.note(what);
   const user = new User(stage, workload, sometimes);
   user.begin();
@@ -120,9 +123,11 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
   return {
     seed,
     faults: describeFaults(set),
+    hasFaults: set.calls.size + set.timed.size > 0 || set.damagesJournal,
     violations: stage.oracle.violations,
     wrong,
     sometimes: sometimes.counts,
+    judgements: stage.oracle.lives.judgements.counts,
     podHours: podHours(workload, endMs),
     hash: world.trace.hash,
     lastLines: world.trace.lastLines,

@@ -33,5 +33,7 @@ export function behindLife<T extends object>(
 function targetOf(first: unknown): string {
   if (typeof first === "string") return first;
   if (Array.isArray(first)) return first.join("/");
-  return typeof first === "object" && first !== null && "target" in first ? String(first.target) : "";
+  if (typeof first !== "object" || first === null) return "";
+  if ("target" in first) return String(first.target);
+  return "host" in first ? String(first.host) : "";
 }

@@ -12,6 +12,11 @@ const EVENTS_MAX = 4096;
 export const NO_LIMIT = Number.POSITIVE_INFINITY;
 const REQUEST_LIMIT_MS = 120_000;
 
+interface Target {
+  readonly target: string;
+  readonly podUid: string;
+}
+
 type Handler<T> = (signal: AbortSignal) => T | Promise<T>;
 
 export class RuntimeCaller {
@@ -29,7 +34,7 @@ export class RuntimeCaller {
 
   async call<T>(
     operation: string,
-    target: string,
+    target: string | Target,
     signal: AbortSignal,
     handler: Handler<T>,
     limitMs = this.requestLimitMs,
@@ -90,9 +95,9 @@ export class RuntimeCaller {
   }
 }
 
-const describe = (name: string, target: string): CallDescription => ({
+const describe = (name: string, target: string | Target): CallDescription => ({
   port: "runtime",
   name,
-  target,
+  ...(typeof target === "string" ? { target } : target),
   unanswered: () => new RuntimeError(name, "unavailable", "the connection broke"),
 });

@@ -60,6 +60,11 @@ export class FakeRuntime {
     return this.#parts.state.deaths;
   }
 
+  /** Whether it lives and is not paused. */
+  get answers(): boolean {
+    return !this.#parts.state.isDead && !this.#parts.server.isPaused;
+  }
+
   /** Images, durations, network and lost events: what a scenario sets. */
   get images(): RuntimeParts["images"] {
     return this.#parts.images;

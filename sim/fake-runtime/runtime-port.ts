@@ -57,8 +57,8 @@ function sandboxPort(caller: RuntimeCaller): RuntimeSandboxes {
   const { sandboxes, state } = caller.parts;
   return {
     runSandbox: (config, runtimeHandler, signal) => {
-      const { name, namespace, attempt } = config.metadata;
-      const target = `${namespace}/${name}/${attempt}`;
+      const { name, namespace, attempt, uid } = config.metadata;
+      const target = { target: `${namespace}/${name}/${attempt}`, podUid: uid };
       return caller.call("RunPodSandbox", target, signal, (s) => sandboxes.run(config, runtimeHandler, s));
     },
     stopSandbox: (id, signal) =>
@@ -90,8 +90,8 @@ function containerPort(caller: RuntimeCaller): RuntimeContainers {
       const { stopSignal, metadata } = config;
       if (stopSignal !== undefined && !isSignalName(stopSignal))
         throw refuse("CreateContainer", "invalidArgument", `unknown stop signal ${stopSignal}`);
-      const { namespace, name } = sandboxConfig.metadata;
-      const target = `${namespace}/${name}/${metadata.name}/${metadata.attempt}`;
+      const { namespace, name, uid } = sandboxConfig.metadata;
+      const target = { target: `${namespace}/${name}/${metadata.name}/${metadata.attempt}`, podUid: uid };
       return caller.call("CreateContainer", target, signal, (s) => containers.create(sandboxId, config, s));
     },
     startContainer: (id, signal) => caller.call("StartContainer", id, signal, () => containers.start(id)),

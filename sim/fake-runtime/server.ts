@@ -19,6 +19,10 @@ export class Server {
     this.#state = state;
   }
 
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
   /** Answers one call. `signal` aborts when the caller has left. */
   serve<T>(operation: string, signal: AbortSignal, run: (signal: AbortSignal) => T | Promise<T>): T | Promise<T> {
     if (this.#state.isDead) throw unavailable(operation);

@@ -330,9 +330,6 @@ export const knownBugs: readonly KnownBug[] = [
   {
     bug: 18,
     name: "the calendar is set back again and again",
-    before: ({ oracle }) => {
-      oracle.lives.excuses = { commands: false, hooks: false, memory: true };
-    },
     steps: [
       [3_000, create("a", app(exits(1_000, 1)))],
       ...[6_000, 8_000, 12_000, 16_000, 24_000].map(
@@ -485,9 +482,6 @@ export const knownBugs: readonly KnownBug[] = [
   {
     bug: 30,
     name: "a container that started in the future becomes ready",
-    before: ({ oracle }) => {
-      oracle.lives.excuses = { commands: false, hooks: false, memory: true };
-    },
     steps: [
       [3_000, create("a", app(answering([0, 200]), { readinessProbe: { ...HTTP, initialDelaySeconds: 3 } }))],
       [4_500, ({ world }) => world.clock.jumpWall(-3_600_000)],

@@ -1,6 +1,7 @@
 /** The faults of one run: which kinds a seed draws, when they come, and the end of them all. */
 
-import type { Excuses } from "../lifecycle-oracle.ts";
+import { decodeSegment } from "../../src/controllers/journal/segment-text.ts";
+import type { FaultLog } from "../fault-log.ts";
 import type { Fault, PortCall } from "../port-calls.ts";
 import type { SeededRandom } from "../seeded-random.ts";
 import type { SimNode } from "../sim-node.ts";
@@ -31,17 +32,6 @@ export function drawFaults(random: SeededRandom): FaultSet {
     calls: new Map(draw.someOf(CALL_FAULTS, EACH_KIND).map((kind) => [kind, draw.whole(1, 10) / 5])),
     timed: new Map(draw.someOf(timed, EACH_KIND).map((kind) => [kind, draw.whole(30, 300) * 1_000])),
     damagesJournal: draw.chance(EACH_KIND),
-  };
-}
-
-/** What the oracle must not hold against an agent to which this happens. */
-export function excusesOf({ calls, timed, damagesJournal }: FaultSet): Excuses {
-  const has = (...kinds: readonly (CallFault | TimedFault)[]) =>
-    kinds.some((kind) => calls.has(kind as CallFault) || timed.has(kind as TimedFault));
-  return {
-    commands: has("runtimeErrors", "runtimeKill", "runtimeHang", "runtimeSlow"),
-    hooks: has("probeErrors"),
-    memory: damagesJournal || has("clockJumps", "fileErrors", "diskFull", "diskReadOnly", "machineCrash"),
   };
 }
 
@@ -89,7 +79,7 @@ export class Faults {
   }
 
   /** Before an agent starts: what a broken disk or a careless hand did to its journal. */
-  beforeStart(node: SimNode, mayLoseFacts: boolean): void {
+  beforeStart(node: SimNode, mayLoseFacts: boolean, log: FaultLog): void {
     if (!this.#isOn || !this.#set.damagesJournal || !this.#draw.chance(0.4)) return;
     const segments = [...(folderAt(node.files.disk, "/var/lib/kubelet/deckhand/journal")?.entries.values() ?? [])];
     const last = segments.findLast((entry) => entry.kind === "file");
@@ -97,6 +87,7 @@ export class Faults {
     this.#sometimes.note("the agent started on a damaged journal");
     const damaged = Buffer.from(last.content);
     if (mayLoseFacts) damaged[this.#draw.whole(0, damaged.length - 1)] = 0xff;
+    log.journalLost(lostUids(last.content, damaged));
     last.content = Buffer.concat([damaged, Buffer.from('123 deadbeef {"half a line')]);
     last.onDisk = last.content;
   }
@@ -128,3 +119,16 @@ export class Faults {
     if (fault.kind === "fail" && phase === "pulling") this.#sometimes.note("a pull failed");
   }
 }
+
+/** The pods of the records that can no longer be read. */
+function lostUids(before: Uint8Array, after: Uint8Array): ReadonlySet<string> {
+  const texts = (content: Uint8Array) => decodeSegment(content).lines.map(({ value }) => JSON.stringify(value));
+  const left = new Set(texts(after));
+  return new Set(
+    texts(before)
+      .filter((text) => !left.has(text))
+      .flatMap((text) => UID.exec(text)?.groups?.["uid"] ?? []),
+  );
+}
+
+const UID = /"uid":"(?<uid>[^"]*)"/;

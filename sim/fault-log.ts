@@ -1,0 +1,112 @@
+/**
+ * Records the faults that really happened on a node: what the oracle must not hold against its agent.
+ *
+ * Each fault has a kind and a moment, and concerns one pod, one container, or everything on the node. It excuses a rule only if it can break
+ * that rule, and only within the window in which the judged facts came to be. The rule names that window: a back-off asks for faults since the
+ * previous start of the container, a grace since its termination began, a preStop hook since the start of its container. So every excuse ends
+ * by itself, and a pod that is created after a fault is never excused by it. For each key only the latest moment matters.
+ *
+ * | kind | what happened | concerns |
+ * | --- | --- | --- |
+ * | memory | a call on the journal failed, or the journal lost records at the start of an agent | the pods whose records were lost, else all |
+ * | memory | the wall clock jumped, or the machine restarted | all |
+ * | runtime | a CRI call failed or hung | the pod of its container or sandbox; all if the call names none |
+ * | runtime | the runtime was dead, hung, or slow | all |
+ * | commands | an ExecSync failed or hung | its container |
+ * | commands | the runtime was dead or hung | all |
+ * | prober | a probe request, or a hook's HTTP request, failed on this node | the pod with that address |
+ */
+import type { RuntimeDurations } from "./fake-runtime/node-state.ts";
+import type { CallListener, CallResult, Fault, PortCall } from "./port-calls.ts";
+import type { SimNode } from "./sim-node.ts";
+import type { VirtualClock } from "./virtual-clock.ts";
+
+export type FaultKind = "memory" | "runtime" | "commands" | "prober";
+
+const ALL = "";
+const JOURNAL = "/var/lib/kubelet/deckhand/journal";
+/** A runtime that takes longer for one step is slow. */
+const SLOW_MS = 1_000;
+
+export class FaultLog implements CallListener {
+  readonly #node: SimNode;
+  readonly #clock: VirtualClock;
+  /** By kind and key: the latest moment at which such a fault was there. */
+  readonly #latestMs = new Map<string, number>();
+  #skewMs: number;
+  #bootId: string;
+
+  constructor(node: SimNode, clock: VirtualClock) {
+    this.#node = node;
+    this.#clock = clock;
+    this.#skewMs = clock.wallMs() - clock.trueWallMs();
+    this.#bootId = node.machine.machine.bootId;
+  }
+
+  /** Whether a fault of this kind concerned one of these pods or containers at `sinceMs` or later. */
+  concerned(kind: FaultKind, sinceMs: number, ...keys: readonly string[]): boolean {
+    return [ALL, ...keys].some((key) => (this.#latestMs.get(`${kind} ${key}`) ?? Number.NEGATIVE_INFINITY) >= sinceMs);
+  }
+
+  /** Notices, after every event, what is wrong with the machine and its runtime. */
+  check(): void {
+    const skewMs = this.#clock.wallMs() - this.#clock.trueWallMs();
+    const { bootId } = this.#node.machine.machine;
+    if (skewMs !== this.#skewMs || bootId !== this.#bootId) this.#note("memory");
+    if (bootId !== this.#bootId) this.#noteRuntime();
+    this.#skewMs = skewMs;
+    this.#bootId = bootId;
+    const { runtime } = this.#node;
+    if (!runtime.answers) this.#noteRuntime();
+    else if (isSlow(runtime.knobs.durations)) this.#note("runtime");
+  }
+
+  /** The journal lost records of these pods. */
+  journalLost(uids: Iterable<string>): void {
+    for (const uid of uids) this.#note("memory", uid);
+  }
+
+  made(call: PortCall, fault: Fault | undefined): void {
+    if (call.who === this.#node.name && fault !== undefined && fault.kind !== "crash") this.#noteCall(call);
+  }
+
+  settled(call: PortCall, result: CallResult): void {
+    // Whatever the reason is: a disk that is full or read-only fails calls that no plan fails.
+    if (call.who === this.#node.name && result === "failed" && isOfJournal(call)) this.#note("memory");
+  }
+
+  #noteCall(call: PortCall): void {
+    if (call.port === "runtime") {
+      const [id = ""] = call.target.split(" ", 1);
+      this.#note("runtime", call.podUid ?? this.#podOf(id));
+      if (call.name === "ExecSync") this.#note("commands", id);
+    } else if (call.port === "prober") {
+      this.#note("prober", this.#podAt(call.target));
+    } else if (isOfJournal(call)) {
+      this.#note("memory");
+    }
+  }
+
+  /** Of a container or a sandbox. */
+  #podOf(id: string): string | undefined {
+    const { containers, sandboxes } = this.#node.runtime;
+    return containers.get(id)?.config.labels?.["io.kubernetes.pod.uid"] ?? sandboxes.get(id)?.config.metadata.uid;
+  }
+
+  #podAt(ip: string): string | undefined {
+    return [...this.#node.runtime.sandboxes.values()].find(({ ips }) => ips.includes(ip))?.config.metadata.uid;
+  }
+
+  #noteRuntime(): void {
+    this.#note("runtime");
+    this.#note("commands");
+  }
+
+  #note(kind: FaultKind, key = ALL): void {
+    this.#latestMs.set(`${kind} ${key}`, this.#clock.monotonicMs());
+  }
+}
+
+const isOfJournal = ({ port, target }: PortCall): boolean => port === "files" && target.startsWith(JOURNAL);
+
+const isSlow = (durations: RuntimeDurations): boolean => Object.values(durations).some((ms) => ms > SLOW_MS);

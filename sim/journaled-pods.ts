@@ -1,0 +1,73 @@
+/** What the journal on the disk says about each pod: which UIDs were admitted, which must not start any more, and since when. */
+import type { JournalRecord } from "../src/domain/journal/records.ts";
+
+export interface Termination {
+  /** Of the first record. */
+  readonly sinceMs: number;
+  /** In which life of the agent the first record was written. */
+  readonly life: number;
+  /** When the grace ends, by the record with the shortest grace. */
+  readonly endsMs: number;
+}
+
+export interface JournaledPod {
+  readonly isAdmitted: boolean;
+  readonly termination: Termination | undefined;
+  /** When the terminal phase was written. */
+  readonly terminalMs: number | undefined;
+  readonly isFinished: boolean;
+  /** It was admitted again while it terminated: it begins anew when it is finished. */
+  readonly isReturning: boolean;
+}
+
+const UNKNOWN: JournaledPod = {
+  isAdmitted: false,
+  termination: undefined,
+  terminalMs: undefined,
+  isFinished: false,
+  isReturning: false,
+};
+
+export class JournaledPods {
+  readonly #pods = new Map<string, JournaledPod>();
+  /** Ids of the containers whose preStop hook ran to its end. */
+  readonly preStopDone = new Set<string>();
+
+  of(uid: string): JournaledPod {
+    return this.#pods.get(uid) ?? UNKNOWN;
+  }
+
+  /** Reads one record that was not on the disk before. */
+  read(record: JournalRecord, nowMs: number, life: number): void {
+    const before = this.of(record.uid);
+    switch (record.kind) {
+      case "admitted":
+        // A static pod whose manifest was removed and written again keeps its UID.
+        this.#pods.set(record.uid, {
+          ...(before.isFinished ? UNKNOWN : before),
+          isAdmitted: true,
+          isReturning: before.termination !== undefined && !before.isFinished,
+        });
+        break;
+      case "terminating": {
+        const { sinceMs = nowMs, life: first = life, endsMs = Number.POSITIVE_INFINITY } = before.termination ?? {};
+        const termination = { sinceMs, life: first, endsMs: Math.min(endsMs, nowMs + record.graceSeconds * 1_000) };
+        this.#pods.set(record.uid, { ...before, termination });
+        break;
+      }
+      case "terminal":
+        this.#pods.set(record.uid, { ...before, terminalMs: before.terminalMs ?? nowMs });
+        break;
+      case "finished":
+        this.#pods.set(
+          record.uid,
+          before.isReturning ? { ...UNKNOWN, isAdmitted: true } : { ...before, isFinished: true },
+        );
+        break;
+      case "hook":
+        if (record.hook === "preStopDone") this.preStopDone.add(record.containerId);
+        break;
+      default:
+    }
+  }
+}

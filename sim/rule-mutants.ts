@@ -1,0 +1,207 @@
+/** Kubelets with one rule left out about what may start, how often and how long a container is asked to end, and whose things are touched. */
+import { sleep } from "../src/concurrency/sleep.ts";
+import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
+import { kubeletWith } from "./kubelet.ts";
+import { reading } from "./life-mutants.ts";
+import { changed, instead, type Mutant, without } from "./mutants.ts";
+import { MANIFEST_FLAGS } from "./scenarios/with-rules.ts";
+import type { AgentFactory } from "./sim-node.ts";
+
+const NEVER = new AbortController().signal;
+
+/** Nothing of it is admitted in writing. */
+const admitsUnwritten = changed(({ files }) => ({
+  files: instead(files, {
+    appendAt: (path, offsetBytes, content, sync) =>
+      files.appendAt(path, offsetBytes, without(content, '"kind":"admitted"'), sync),
+    writeAtomically: (path, content, mode) =>
+      files.writeAtomically(path, path.includes("/journal/") ? without(content, '"kind":"admitted"') : content, mode),
+  }),
+}));
+
+/** The API server's word that a pod is deleted is not heard. */
+const ignoresDeletion = changed((ports) =>
+  reading(ports, (pod) => {
+    const { deletionTimestamp: _, ...metadata } = pod.metadata ?? {};
+    return { ...pod, metadata };
+  }),
+);
+
+/** Before a sandbox is stopped, it is given one more container; before it is removed, there is one more sandbox. */
+const startsAtTheEnd = changed(({ runtime }) => {
+  const sandboxes = new Map<string, { readonly config: SandboxConfig; readonly handler: string }>();
+  const containers = new Map<string, Parameters<typeof runtime.createContainer>>();
+  return {
+    runtime: instead(runtime, {
+      runSandbox: async (config, handler, signal) => {
+        const id = await runtime.runSandbox(config, handler, signal);
+        sandboxes.set(id, { config, handler });
+        return id;
+      },
+      createContainer: (...args) => {
+        containers.set(args[0], args);
+        return runtime.createContainer(...args);
+      },
+      stopSandbox: async (id, signal) => {
+        const [, config, sandboxConfig] = containers.get(id) ?? [];
+        containers.delete(id);
+        if (config !== undefined && sandboxConfig !== undefined) {
+          const again = { ...config, metadata: { ...config.metadata, attempt: config.metadata.attempt + 1 } };
+          await runtime.createContainer(id, again, sandboxConfig, signal);
+        }
+        await runtime.stopSandbox(id, signal);
+      },
+      removeSandbox: async (id, signal) => {
+        const { config, handler } = sandboxes.get(id) ?? {};
+        sandboxes.delete(id);
+        if (config !== undefined && handler !== undefined) {
+          const metadata = { ...config.metadata, attempt: config.metadata.attempt + 1 };
+          await runtime.runSandbox({ ...config, metadata }, handler, signal);
+        }
+        await runtime.removeSandbox(id, signal);
+      },
+    }),
+  };
+});
+
+const asksLate = changed(({ runtime, clock }) => ({
+  runtime: instead(runtime, {
+    stopContainer: async (id, graceSeconds, signal) => {
+      await sleep(clock, graceSeconds * 1_000 + 10_000, signal);
+      await runtime.stopContainer(id, graceSeconds, signal);
+    },
+  }),
+}));
+
+const asksTwice = changed(({ runtime }) => ({
+  runtime: instead(runtime, {
+    stopContainer: async (id, graceSeconds, signal) => {
+      await Promise.all([0, 1].map(() => runtime.stopContainer(id, graceSeconds, signal)));
+    },
+  }),
+}));
+
+/** In its second life it does not read which hooks were run. */
+const forgetsHooks = changed(({ files }, node) => ({
+  files: instead(files, {
+    read: async (path, ...rest) => {
+      const content = await files.read(path, ...rest);
+      return node.lives > 1 && path.includes("/journal/") ? without(content, '"kind":"hook"') : content;
+    },
+  }),
+}));
+
+/** A container that takes one resource by a restart takes the other one by a restart too. */
+const restartsForEveryResize = changed((ports) =>
+  reading(ports, (pod) => ({
+    ...pod,
+    spec: {
+      ...pod.spec,
+      containers: (pod.spec?.containers ?? []).map((container) => ({
+        ...container,
+        ...(container.resizePolicy && {
+          resizePolicy: ["cpu", "memory"].map((resourceName) => ({ resourceName, restartPolicy: "RestartContainer" })),
+        }),
+      })),
+    },
+  })),
+);
+
+/** Before a static pod starts, so does the last of its name whose manifest was seen, or one that was replaced. */
+const startsInOtherOrder =
+  (whom: "newest" | "replaced"): AgentFactory =>
+  (ports, node) => {
+    const { runtime, files } = ports;
+    const seen: string[] = [];
+    const agent = kubeletWith(...(whom === "newest" ? MANIFEST_FLAGS : []));
+    const note = (content: Uint8Array) => {
+      const text = Buffer.from(content).toString("latin1");
+      for (const [, uid = ""] of text.matchAll(/"kind":"staticPod","uid":"([^"]+)"/g))
+        if (!seen.includes(uid)) seen.push(uid);
+    };
+    return agent(
+      {
+        ...ports,
+        files: instead(files, {
+          appendAt: (path, offsetBytes, content, sync) => {
+            note(content);
+            return files.appendAt(path, offsetBytes, content, sync);
+          },
+        }),
+        runtime: instead(runtime, {
+          runSandbox: async (config, handler, signal) => {
+            const other = seen[whom === "newest" ? seen.length - 1 : 1];
+            if (seen.length === 3 && other !== undefined && other !== config.metadata.uid) {
+              const metadata = { ...config.metadata, uid: other };
+              await runtime.runSandbox({ ...config, metadata }, handler, NEVER);
+            }
+            return runtime.runSandbox(config, handler, signal);
+          },
+        }),
+      },
+      node,
+    );
+  };
+
+export const ruleMutants: readonly Mutant[] = [
+  {
+    name: "starts a pod that was not admitted in writing",
+    breaks: "which was never admitted",
+    agent: admitsUnwritten,
+    scenario: "crashing pod is deleted",
+  },
+  {
+    name: "restarts a container of a pod whose deletion it was told of",
+    breaks: "though the agent was told of its deletion",
+    agent: ignoresDeletion,
+    scenario: "crashing pod is deleted",
+  },
+  {
+    name: "creates a container after the terminating mark",
+    breaks: "CreateContainer for a after the journal said that it terminates",
+    agent: startsAtTheEnd,
+    scenario: "crashing pod is deleted",
+  },
+  {
+    name: "creates a sandbox after the terminal phase",
+    breaks: "RunPodSandbox for a after its terminal phase",
+    agent: startsAtTheEnd,
+    scenario: "crashing pod is deleted",
+  },
+  {
+    name: "stops a container after its grace ended",
+    breaks: "ms after its grace ended",
+    agent: asksLate,
+    scenario: "agent dies between a preStop hook and the end of its container",
+  },
+  {
+    name: "stops a container twice with the same grace",
+    breaks: "asked to end twice with the same grace",
+    agent: asksTwice,
+    scenario: "agent dies between a preStop hook and the end of its container",
+  },
+  {
+    name: "runs a preStop hook again after a restart of the agent",
+    breaks: "was run twice",
+    agent: forgetsHooks,
+    scenario: "agent dies between a preStop hook and the end of its container",
+  },
+  {
+    name: "restarts a container for a resize in place that follows one by a restart",
+    breaks: "[12] app of a",
+    agent: restartsForEveryResize,
+    scenario: "resize by a restart, then in place",
+  },
+  {
+    name: "starts a static pod whose manifest was replaced",
+    breaks: "though another manifest took its place",
+    agent: startsInOtherOrder("replaced"),
+    scenario: "a static pod that never started does not block the next of its name",
+  },
+  {
+    name: "starts a static pod before one of its name that came first",
+    breaks: "which came first",
+    agent: startsInOtherOrder("newest"),
+    scenario: "static pods of one name from two sources wait for a third",
+  },
+];

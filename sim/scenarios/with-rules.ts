@@ -1,0 +1,104 @@
+/** Small worlds for the rules of the oracle that no other scenario exercises: what may start, how often a hook runs, and whose things are touched. */
+import { scripted } from "../fake-runtime/behaviour.ts";
+import { app, container, endsAfter, execHook, exits, manifestOf, pod, SERVER } from "../workload/pod.ts";
+import { all, isGone, isRunning, startsAre } from "./ends.ts";
+import type { Scenario, Stage } from "./scenario.ts";
+
+const limits = (cpu: string, memory: string) => ({ limits: { cpu, memory }, requests: { cpu, memory } });
+
+const agentRestarts = (atMs: number): Scenario["steps"] => [
+  [atMs, ({ node }) => node.crash()],
+  [atMs + 1_000, ({ node, agent }) => (node.isRunning ? undefined : node.start(agent))],
+];
+
+const MANIFEST_URL = "http://manifests.example/pod.json";
+/** Of an agent that also takes static pods from a server. */
+export const MANIFEST_FLAGS = [`--manifest-url=${MANIFEST_URL}`, "--http-check-frequency=3s"];
+
+interface RuleScenario extends Scenario {
+  /** Of its agent. */
+  readonly flags?: readonly string[];
+}
+
+const serves =
+  (stdout: string) =>
+  ({ world }: Stage): void => {
+    const body = JSON.stringify(manifestOf(pod("static", app({ ...SERVER, stdout }))));
+    world.http.pages.set(MANIFEST_URL, { kind: "answer", status: 200, body });
+  };
+
+export const withRules: readonly RuleScenario[] = [
+  {
+    name: "crashing pod is deleted",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a", app(exits(1_000, 1))))],
+      [7_000, ({ remove }) => remove("a")],
+    ],
+    lastsMs: 60_000,
+    wrong: isGone("a"),
+  },
+  {
+    name: "agent dies between a preStop hook and the end of its container",
+    steps: [
+      [
+        3_000,
+        ({ create }) =>
+          void create(
+            pod("a", {
+              ...app(endsAfter(6_000), { lifecycle: { preStop: execHook(exits(1_500, 0)) } }),
+              terminationGracePeriodSeconds: 15,
+            }),
+          ),
+      ],
+      [10_000, ({ remove }) => remove("a")],
+      ...agentRestarts(13_000),
+    ],
+    lastsMs: 60_000,
+    wrong: isGone("a"),
+  },
+  {
+    name: "resize by a restart, then in place",
+    steps: [
+      [
+        3_000,
+        ({ create }) =>
+          void create(
+            pod("a", {
+              containers: [
+                container("app", SERVER, {
+                  command: [...scripted(SERVER)],
+                  resources: limits("100m", "64Mi"),
+                  resizePolicy: [{ resourceName: "memory", restartPolicy: "RestartContainer" }],
+                }),
+              ],
+            }),
+          ),
+      ],
+      [10_000, ({ resize }) => resize("a", { app: limits("100m", "128Mi") })],
+      [30_000, ({ resize }) => resize("a", { app: limits("200m", "128Mi") })],
+    ],
+    lastsMs: 60_000,
+    wrong: all(isRunning("a"), startsAre("a", 2)),
+  },
+  {
+    name: "static pods of one name from two sources wait for a third",
+    flags: MANIFEST_FLAGS,
+    steps: [
+      [2_000, ({ writeManifest }) => writeManifest("a.json", manifestOf(pod("static", app(endsAfter(60_000)))))],
+      [
+        10_000,
+        ({ writeManifest }) =>
+          writeManifest("a.json", manifestOf(pod("static", app({ ...SERVER, stdout: "from a file" })))),
+      ],
+      [11_000, serves("from a server")],
+    ],
+    lastsMs: 60_000,
+    wrong: ({ node }) => {
+      const running = [...node.runtime.containers.values()].filter(({ state }) => state === "running");
+      const commands = running.map(({ config }) => config.command?.join(" ") ?? "");
+      return commands.length === 1 && commands[0]?.includes("from a file") === true
+        ? []
+        : [`there run ${commands.join()}`];
+    },
+  },
+];

@@ -1,0 +1,115 @@
+/**
+ * [2] Which pods nothing may start for: those whose termination began, those that ended, and those that were never admitted. [5] In which order
+ * static pods of one name start. Judged when the agent makes the call, so that a call which was on its way is nobody's fault.
+ */
+import type { JournalRecord } from "../src/domain/journal/records.ts";
+import type { FaultLog } from "./fault-log.ts";
+import type { JournaledPods } from "./journaled-pods.ts";
+import type { CallListener, CallResult, PortCall } from "./port-calls.ts";
+import type { SimNode } from "./sim-node.ts";
+import { entryAt } from "./workload/disk-view.ts";
+
+export interface StartSight {
+  readonly node: SimNode;
+  readonly nowMs: () => number;
+  readonly journaled: JournaledPods;
+  readonly faults: FaultLog;
+  readonly nameOf: (uid: string) => string;
+  /** When the oracle first saw the pod; undefined for a pod that is not of the API server. */
+  readonly createdMs: (uid: string) => number | undefined;
+  /** When the agent's watch delivered that the pod is being deleted, or is gone; infinity where it did not. */
+  readonly deletionDeliveredMs: (uid: string) => number;
+  /** When the pod's terminal phase was published; infinity where it was not. */
+  readonly terminalMs: (uid: string) => number;
+  readonly violation: (text: string) => void;
+}
+
+const STARTS: ReadonlySet<string> = new Set(["RunPodSandbox", "CreateContainer", "StartContainer"]);
+/** The reply to a write, or a watch event, arrives within this. */
+const REPLY_MS = 10;
+/** An agent that learns of a deletion stops what it has under way within this. */
+export const IN_FLIGHT_MS = 2_000;
+
+export class StartOracle implements CallListener {
+  readonly #sight: StartSight;
+  /** Ids of containers whose StartContainer was answered to the agent. */
+  readonly #answered = new Set<string>();
+  /** Static pods by full name, in the order in which the agent accepted their manifests. */
+  readonly #manifests = new Map<string, Manifest[]>();
+
+  constructor(sight: StartSight) {
+    this.#sight = sight;
+  }
+
+  read(record: JournalRecord): void {
+    if (record.kind !== "staticPod") return;
+    const { pod, uid, source } = record;
+    const known = this.#manifests.get(pod) ?? [];
+    // One that is still wanted keeps its place; one that comes again comes last.
+    if (known.some((each) => each.uid === uid && each.source === source && each.replacedMs > this.#sight.nowMs()))
+      return;
+    const others = known.filter((each) => each.uid !== uid);
+    for (const each of others) if (each.source === source) each.replacedMs = this.#sight.nowMs();
+    this.#manifests.set(pod, [...others, { uid, source, replacedMs: Number.POSITIVE_INFINITY }]);
+  }
+
+  made(call: PortCall): void {
+    if (call.who !== this.#sight.node.name || call.port !== "runtime" || !STARTS.has(call.name)) return;
+    const uid = call.podUid ?? this.#sight.node.runtime.containers.get(call.target)?.config.labels?.[UID_LABEL];
+    if (uid === undefined) return;
+    this.#checkCall(call, uid);
+    if (call.name === "RunPodSandbox") this.#checkOrder(call, uid);
+  }
+
+  settled(call: PortCall, result: CallResult): void {
+    if (call.name === "StartContainer" && result === "ok") this.#answered.add(call.target);
+  }
+
+  /** Whether the agent was told that it runs. */
+  wasAnswered(containerId: string): boolean {
+    return this.#answered.has(containerId);
+  }
+
+  #checkCall({ name }: PortCall, uid: string): void {
+    const { nowMs, journaled, faults, nameOf, createdMs, deletionDeliveredMs, terminalMs, violation } = this.#sight;
+    const what = `${name} for ${nameOf(uid)}`;
+    const { isAdmitted, termination, terminalMs: endedMs = Number.POSITIVE_INFINITY } = journaled.of(uid);
+    if (nowMs() > (termination?.sinceMs ?? Number.POSITIVE_INFINITY) + REPLY_MS)
+      violation(`[2] ${what} after the journal said that it terminates`);
+    if (nowMs() > deletionDeliveredMs(uid) + IN_FLIGHT_MS)
+      violation(`[2] ${what} though the agent was told of its deletion`);
+    if (nowMs() > Math.min(endedMs, terminalMs(uid)) + REPLY_MS) violation(`[2] ${what} after its terminal phase`);
+    if (!isAdmitted && !faults.concerned("memory", createdMs(uid) ?? 0, uid))
+      violation(`[2] ${what}, which was never admitted`);
+  }
+
+  /** A source wants one pod of a name at a time. [5] A static pod overtakes no other of its name that is wanted, and does not start when another took its place. */
+  #checkOrder({ target }: PortCall, uid: string): void {
+    const { nowMs, journaled, node, violation } = this.#sight;
+    const name = target.slice(0, target.lastIndexOf("/"));
+    const manifests = this.#manifests.get(name) ?? [];
+    const place = manifests.findIndex((each) => each.uid === uid);
+    if (nowMs() > (manifests[place]?.replacedMs ?? Number.POSITIVE_INFINITY) + IN_FLIGHT_MS)
+      violation(`[5] static pod ${name} (${uid}) started though another manifest took its place`);
+    for (const { uid: earlier, source, replacedMs } of manifests.slice(0, Math.max(0, place))) {
+      const { isFinished, termination } = journaled.of(earlier);
+      const isWanted = replacedMs > nowMs() && isThere(node, source);
+      if (isWanted && !isFinished && termination === undefined)
+        violation(`[5] static pod ${name} (${uid}) started before ${earlier}, which came first`);
+    }
+  }
+}
+
+interface Manifest {
+  readonly uid: string;
+  readonly source: string;
+  /** When the agent accepted another manifest of that name from that source. */
+  replacedMs: number;
+}
+
+const FILE = "file:";
+/** What other sources serve is not looked at. */
+const isThere = (node: SimNode, source: string): boolean =>
+  !source.startsWith(FILE) || entryAt(node.files.disk, source.slice(FILE.length)) !== undefined;
+
+const UID_LABEL = "io.kubernetes.pod.uid";
