@@ -164,6 +164,12 @@ void suite("hooks upon a start", () => {
     assert.equal(planOf(hooked, [runs("a")]), "start b#0");
   });
 
+  test("[7.15] a postStart hook that is due runs before a sidecar restarts", () => {
+    const served = { ...hooked, initContainers: [sidecar("proxy")] };
+    assert.equal(planOf(served, [runs("a"), ended("proxy")], { postStartDue }), "postStart a");
+    assert.equal(planOf(served, [runs("a"), ended("proxy")]), "start proxy#1, start b#0");
+  });
+
   test("[7.15] what waits for nothing is not held back by it", () => {
     const later = { containers: [container("b"), ...hooked.containers.slice(0, 1), container("c")] };
     assert.equal(planOf(later, []), "start b#0, start a#0");

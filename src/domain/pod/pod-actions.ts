@@ -169,8 +169,10 @@ function gather(all: Gathered, name: string, { stops, next }: ContainerStep): vo
   else if (next.kind === "act") all.starts.push(next.action);
 }
 
-/** What one does upon its start is done before the next one starts. */
+/** Run a container's postStart hook before starting the next container, also one that the spec names earlier. */
 function untilPostStart(pod: Pod, starts: readonly ContainerAction[]): readonly ContainerAction[] {
+  const due = starts.find(({ kind }) => kind === "postStart");
+  if (due !== undefined) return [due];
   const hooked = new Set(
     everyContainer(pod.spec)
       .filter(({ lifecycle }) => lifecycle?.postStart !== undefined)
