@@ -44,6 +44,11 @@ export class FakeCgroups implements Cgroups {
     return [...this.#groups.keys()].some((path) => path.split("/").includes(part));
   }
 
+  /** Whether this very group is there, and holds the process: for checkers. */
+  holds(name: CgroupName, pid: number): boolean {
+    return this.#groups.get(name.join("/"))?.pids.has(pid) === true;
+  }
+
   countsSwap(): Promise<boolean> {
     return Promise.resolve(true);
   }

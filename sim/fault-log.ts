@@ -24,6 +24,7 @@ import type { VirtualClock } from "./virtual-clock.ts";
 export type FaultKind = "memory" | "runtime" | "commands" | "prober";
 
 const ALL = "";
+const FILE_READS: ReadonlySet<string> = new Set(["facts", "list", "read", "readHead", "readTail", "readLink"]);
 const JOURNAL = "/var/lib/kubelet/deckhand/journal";
 /** A runtime that takes longer for one step is slow. */
 const SLOW_MS = 1_000;
@@ -71,8 +72,9 @@ export class FaultLog implements CallListener {
   }
 
   settled(call: PortCall, result: CallResult): void {
-    // Whatever the reason is: a disk that is full or read-only fails calls that no plan fails.
-    if (call.who === this.#node.name && result === "failed" && isOfJournal(call)) this.#note("memory");
+    // A disk that is full or read-only fails calls that no plan fails. To find nothing is no failure.
+    const hasFailed = call.who === this.#node.name && result === "failed" && isOfJournal(call);
+    if (hasFailed && !FILE_READS.has(call.name)) this.#note("memory");
   }
 
   #noteCall(call: PortCall): void {

@@ -264,7 +264,11 @@ export class LifecycleOracle {
     if (termination === undefined || seen.isBoundJudged) return;
     const resumedMs = termination.life === node.lives ? termination.sinceMs : this.#resumedMs();
     const isOver = seen.finishedMs !== undefined;
-    if (!isOver && (resumedMs === undefined || record.state !== "running" || record.overlooked === true)) return;
+    if (
+      !isOver &&
+      (!node.isRunning || resumedMs === undefined || record.state !== "running" || record.overlooked === true)
+    )
+      return;
     const fromMs = Math.max(termination.endsMs, resumedMs ?? 0, seen.startedMs);
     const boundMs = fromMs + LEAST_SECONDS * 1_000 * (1 + this.#waitsFor(record)) + BOUND_SLACK_MS;
     if (!isOver && nowMs() <= boundMs) return;
@@ -279,7 +283,7 @@ export class LifecycleOracle {
   /** When the agent that runs had what it needs to go on; undefined: it does not have it. */
   #resumedMs(): number | undefined {
     const { node } = this.#sight;
-    return node.isRunning && this.#firstWatch?.life === node.lives ? this.#firstWatch.atMs + RESUME_MS : undefined;
+    return this.#firstWatch?.life === node.lives ? this.#firstWatch.atMs + RESUME_MS : undefined;
   }
 
   /** How many stops come before this one's: a sidecar waits for those that started after it. */
@@ -325,10 +329,11 @@ export class LifecycleOracle {
   #checkStops(record: ContainerRecord, seen: Seen): void {
     const nowMs = this.#sight.nowMs();
     const pod = this.#sight.podOf(uidOf(record));
+    const mayResize = this.#sight.resizes().mayStop(record);
     for (const graceSeconds of record.stops.slice(seen.stops)) {
       const isKnown = pod !== undefined && !this.#sight.isForced(uidOf(record)) && !this.#sight.isOver(uidOf(record));
       if (isKnown && record.state !== "unknown" && !this.#isLate(record)) {
-        this.#checkReason(record, pod);
+        if (!mayResize) this.#checkReason(record, pod);
         // A runtime that has lost sight of one keeps to no grace.
         const isSeen = record.overlooked !== true;
         if (isSeen && pod.metadata?.deletionTimestamp !== undefined) this.#checkGrace(record, seen, graceSeconds);
@@ -415,7 +420,6 @@ export class LifecycleOracle {
     if (!records.some(isMain) || records.some(({ revived }) => revived === true)) return;
     if (spec?.activeDeadlineSeconds !== undefined || keyOf(roled.container.lifecycle?.postStart) !== undefined) return;
     if (askedForAllNs(pod) > (record.startedWallNs ?? 0n)) return;
-    if (this.#sight.resizes().mayStop(record)) return;
     const isCritical = ({ spec: other }: Pod) => (other?.priority ?? 0) >= CRITICAL;
     if (!isCritical(pod) && pods().some(isCritical)) return;
     const isAsked = hasProbe(roled.container, "liveness") || hasProbe(roled.container, "startup");

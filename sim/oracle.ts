@@ -12,6 +12,7 @@ import { kindOf } from "./fake-api-server/kinds.ts";
 import { isWell } from "./fake-runtime/behaviour.ts";
 import type { ContainerRecord } from "./fake-runtime/records.ts";
 import { FaultLog } from "./fault-log.ts";
+import { ForeignOracle } from "./foreign-oracle.ts";
 import { JournalTail } from "./journal-tail.ts";
 import { JournaledPods } from "./journaled-pods.ts";
 import { LifecycleOracle } from "./lifecycle-oracle.ts";
@@ -54,6 +55,7 @@ export class Oracle {
   readonly forced = new Set<string>();
   /** What really went wrong on the node. */
   readonly faults: FaultLog;
+  readonly foreign: ForeignOracle;
   readonly volumes: VolumeOracle;
   readonly begins: StartOracle;
   readonly lives: LifecycleOracle;
@@ -64,6 +66,12 @@ export class Oracle {
     this.#node = node;
     this.#journal = new JournalTail(node.files.disk);
     this.faults = new FaultLog(node, world.clock);
+    this.foreign = new ForeignOracle({
+      world,
+      node,
+      plantBind: (source, target) => this.volumes.plantBind(source, target),
+      violation: (text) => this.#violation(text),
+    });
     this.begins = new StartOracle({
       node,
       nowMs: () => world.clock.monotonicMs(),
@@ -119,6 +127,7 @@ export class Oracle {
     this.#readJournal();
     this.resizes.check();
     this.volumes.check();
+    this.foreign.check();
     this.#checkStarts();
     this.lives.check();
     this.#checkRunning();

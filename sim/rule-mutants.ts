@@ -107,6 +107,35 @@ const restartsForEveryResize = changed((ports) =>
   })),
 );
 
+const removesForeignFiles = changed(({ files }) => ({
+  files: instead(files, {
+    removeTree: async (path) => {
+      await files.removeTree("/var/lib/kubelet/vendor");
+      await files.removeTree(path);
+    },
+  }),
+}));
+
+const removesForeignCgroups = changed(({ cgroups }) => ({
+  cgroups: (driver) => {
+    const { pods, machine } = cgroups(driver);
+    const destroy: typeof pods.destroy = async (name, signal) => {
+      await pods.destroy(["kubepods", "vendor"], signal);
+      await pods.destroy(name, signal);
+    };
+    return { pods: instead(pods, { destroy }), machine };
+  },
+}));
+
+const unmountsForeignMounts = changed(({ mounts }) => ({
+  mounts: instead(mounts, {
+    unmount: async (path, how, signal) => {
+      await mounts.unmount("/var/lib/kubelet/plugins/vendor.example/mount", how, signal);
+      await mounts.unmount(path, how, signal);
+    },
+  }),
+}));
+
 /** Before a static pod starts, so does the last of its name whose manifest was seen, or one that was replaced. */
 const startsInOtherOrder =
   (whom: "newest" | "replaced"): AgentFactory =>
@@ -203,5 +232,23 @@ export const ruleMutants: readonly Mutant[] = [
     breaks: "which came first",
     agent: startsInOtherOrder("newest"),
     scenario: "static pods of one name from two sources wait for a third",
+  },
+  {
+    name: "removes the directory of another program",
+    breaks: "[12] /var/lib/kubelet/vendor/notes",
+    agent: removesForeignFiles,
+    scenario: "pod is deleted beside things of others",
+  },
+  {
+    name: "removes the cgroup of another program",
+    breaks: "[12] cgroup kubepods/vendor",
+    agent: removesForeignCgroups,
+    scenario: "pod is deleted beside things of others",
+  },
+  {
+    name: "unmounts what another program mounted",
+    breaks: "[12] the mount at",
+    agent: unmountsForeignMounts,
+    scenario: "pod is deleted beside things of others",
   },
 ];

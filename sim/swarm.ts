@@ -104,6 +104,7 @@ export async function runSeed({ seed, minutes, agent: wanted }: SwarmSettings): 
   });
   stage.oracle.lives.note = (what) => sometimes.note(what);
   const user = new User(stage, workload, sometimes);
+  stage.oracle.foreign.place();
   user.begin();
   supervisor.begin();
   const inHook = (act: () => void) => {

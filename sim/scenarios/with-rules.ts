@@ -81,6 +81,25 @@ export const withRules: readonly RuleScenario[] = [
     wrong: all(isRunning("a"), startsAre("a", 2)),
   },
   {
+    name: "pod is deleted beside things of others",
+    before: ({ oracle }) => oracle.foreign.place(),
+    steps: [
+      [
+        3_000,
+        ({ create }) =>
+          void create(
+            pod("a", {
+              ...app(SERVER, { volumeMounts: [{ name: "data", mountPath: "/data" }] }),
+              volumes: [{ name: "data", emptyDir: { medium: "Memory" } }],
+            }),
+          ),
+      ],
+      [10_000, ({ remove }) => remove("a")],
+    ],
+    lastsMs: 60_000,
+    wrong: isGone("a"),
+  },
+  {
     name: "static pods of one name from two sources wait for a third",
     flags: MANIFEST_FLAGS,
     steps: [
