@@ -1,6 +1,6 @@
 /** Small worlds for the rules of the oracle that no other scenario exercises: what may start, how often a hook runs, and whose things are touched. */
 import { scripted } from "../fake-runtime/behaviour.ts";
-import { app, container, endsAfter, execHook, exits, manifestOf, pod, SERVER } from "../workload/pod.ts";
+import { app, container, endsAfter, execHook, exits, manifestOf, pod, SERVER, sidecar } from "../workload/pod.ts";
 import { all, isGone, isRunning, startsAre } from "./ends.ts";
 import type { Scenario, Stage } from "./scenario.ts";
 
@@ -79,6 +79,39 @@ export const withRules: readonly RuleScenario[] = [
     ],
     lastsMs: 60_000,
     wrong: all(isRunning("a"), startsAre("a", 2)),
+  },
+  {
+    name: "resize of a pod that completes while no agent runs",
+    steps: [
+      [
+        3_000,
+        ({ create }) =>
+          void create(
+            pod("a", {
+              restartPolicy: "OnFailure",
+              initContainers: [sidecar("proxy", SERVER, { resources: limits("100m", "64Mi") })],
+              containers: [container("app", exits(5_000, 0), { resources: limits("100m", "64Mi") })],
+            }),
+          ),
+      ],
+      [6_000, ({ node }) => node.crash()],
+      [7_000, ({ resize }) => resize("a", { proxy: limits("200m", "128Mi") })],
+      [12_000, ({ node, agent }) => (node.isRunning ? undefined : node.start(agent))],
+    ],
+    lastsMs: 60_000,
+    wrong: ({ pod: find }) => {
+      const phase = find("a")?.status?.phase;
+      return phase === "Succeeded" ? [] : [`a is ${phase}`];
+    },
+  },
+  {
+    name: "two pods run",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a"))],
+      [6_000, ({ create }) => void create(pod("b"))],
+    ],
+    lastsMs: 20_000,
+    wrong: all(isRunning("a"), isRunning("b")),
   },
   {
     name: "pod is deleted beside things of others",

@@ -137,7 +137,8 @@ export class PodLife {
       const snapshot = await readSnapshot(state, pod, view, this.#ports, this.#settings, volumes.kind, probeResults);
       const plan = computePodActions(snapshot);
       this.#noteBackoffs(state, plan.backingOff);
-      await followResize(state, pod, plan.isResizing, this.#ports);
+      // A resize that a completed pod did not get is not reported as completed.
+      if (!plan.completed) await followResize(state, pod, plan.isResizing, this.#ports);
       const removes = plan.actions.some(({ kind }) => kind === "removeForRestart");
       // What is true now is told before the next step, which may take long. What was killed to be run again has not ended for anybody.
       if (!removes) this.publish(state);
