@@ -35,13 +35,13 @@ export class FaultLog implements CallListener {
   /** By kind and key: the latest moment at which such a fault was there. */
   readonly #latestMs = new Map<string, number>();
   #skewMs: number;
-  #bootId: string;
+  #boots: number;
 
   constructor(node: SimNode, clock: VirtualClock) {
     this.#node = node;
     this.#clock = clock;
     this.#skewMs = clock.wallMs() - clock.trueWallMs();
-    this.#bootId = node.machine.machine.bootId;
+    this.#boots = node.boots;
   }
 
   /** Whether a fault of this kind concerned one of these pods or containers at `sinceMs` or later. */
@@ -52,12 +52,11 @@ export class FaultLog implements CallListener {
   /** Notices, after every event, what is wrong with the machine and its runtime. */
   check(): void {
     const skewMs = this.#clock.wallMs() - this.#clock.trueWallMs();
-    const { bootId } = this.#node.machine.machine;
-    if (skewMs !== this.#skewMs || bootId !== this.#bootId) this.#note("memory");
-    if (bootId !== this.#bootId) this.#noteRuntime();
+    const { boots, runtime } = this.#node;
+    if (skewMs !== this.#skewMs || boots !== this.#boots) this.#note("memory");
+    if (boots !== this.#boots) this.#noteRuntime();
     this.#skewMs = skewMs;
-    this.#bootId = bootId;
-    const { runtime } = this.#node;
+    this.#boots = boots;
     if (!runtime.answers) this.#noteRuntime();
     else if (isSlow(runtime.knobs.durations)) this.#note("runtime");
   }

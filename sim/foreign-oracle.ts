@@ -63,11 +63,11 @@ interface Foreign {
 export class ForeignOracle {
   readonly #sight: ForeignSight;
   readonly #all: Foreign[] = [];
-  #bootId: string;
+  #boots: number;
 
   constructor(sight: ForeignSight) {
     this.#sight = sight;
-    this.#bootId = sight.node.machine.machine.bootId;
+    this.#boots = sight.node.boots;
   }
 
   /** Puts something of every kind into the world. */
@@ -85,10 +85,10 @@ export class ForeignOracle {
   }
 
   check(): void {
-    const { bootId } = this.#sight.node.machine.machine;
+    const { boots } = this.#sight.node;
     // A machine that restarts unmounts everything; who mounted this mounts it again.
-    if (bootId !== this.#bootId && this.#all.length > 0) this.#sight.plantBind(MOUNT.source, MOUNT.target);
-    this.#bootId = bootId;
+    if (boots !== this.#boots && this.#all.length > 0) this.#sight.plantBind(MOUNT.source, MOUNT.target);
+    this.#boots = boots;
     for (const { what, isUnchanged } of this.#all)
       if (!isUnchanged()) this.#sight.violation(`[12] ${what} is not the agent's, and is no longer as it was`);
   }

@@ -30,11 +30,20 @@ const UNKNOWN: JournaledPod = {
 
 export class JournaledPods {
   readonly #pods = new Map<string, JournaledPod>();
+  /** UIDs of static pods, by the hash of their manifest. */
+  readonly #staticUids = new Map<string, string>();
+  /** By UID: how often it was finished. */
+  readonly #endings = new Map<string, number>();
   /** Ids of the containers whose preStop hook ran to its end. */
   readonly preStopDone = new Set<string>();
 
   of(uid: string): JournaledPod {
     return this.#pods.get(uid) ?? UNKNOWN;
+  }
+
+  /** How often the static pod with this manifest ended: each time its mirror may begin anew. */
+  endingsOf(manifestHash: string): number {
+    return this.#endings.get(this.#staticUids.get(manifestHash) ?? "") ?? 0;
   }
 
   /** Reads one record that was not on the disk before. */
@@ -58,7 +67,11 @@ export class JournaledPods {
       case "terminal":
         this.#pods.set(record.uid, { ...before, terminalMs: before.terminalMs ?? nowMs });
         break;
+      case "staticPod":
+        this.#staticUids.set(record.configHash, record.uid);
+        break;
       case "finished":
+        this.#endings.set(record.uid, (this.#endings.get(record.uid) ?? 0) + 1);
         this.#pods.set(
           record.uid,
           before.isReturning ? { ...UNKNOWN, isAdmitted: true } : { ...before, isFinished: true },

@@ -6,7 +6,7 @@ import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
 import { isExplanation } from "../src/domain/journal/records.ts";
 import { containerNamed } from "../src/domain/pod/every-container.ts";
-import { CONFIG_SOURCE, isMirrorPod } from "../src/domain/pod/pod-identity.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, isMirrorPod } from "../src/domain/pod/pod-identity.ts";
 import { hasProbe, probedContainers } from "../src/domain/probes/probe-spec.ts";
 import { kindOf } from "./fake-api-server/kinds.ts";
 import { isWell } from "./fake-runtime/behaviour.ts";
@@ -43,8 +43,11 @@ export class Oracle {
   readonly #world: World;
   readonly #node: SimNode;
   readonly #pods = new Map<string, KnownPod>();
+  readonly #mirrors = new Map<string, { readonly pod: Pod; readonly endings: number }>();
   /** Container ids whose start was seen. */
   readonly #started = new Map<string, ContainerRecord>();
+  /** By the same ids: the hash of the manifest, for a static pod. */
+  readonly #manifestHashes = new Map<string, string>();
   readonly #told = new Set<string>();
   readonly #journal: JournalTail;
   readonly #journaled = new JournaledPods();
@@ -123,8 +126,8 @@ export class Oracle {
   check(): void {
     this.faults.check();
     this.#noteHealth();
-    this.#checkPods();
     this.#readJournal();
+    this.#checkPods();
     this.resizes.check();
     this.volumes.check();
     this.foreign.check();
@@ -176,7 +179,10 @@ export class Oracle {
       const pod = object as unknown as Pod;
       const uid = pod.metadata?.uid ?? "";
       present.add(uid);
-      if (isMirrorPod(pod)) continue;
+      if (isMirrorPod(pod)) {
+        this.#checkMirror(uid, pod);
+        continue;
+      }
       const known = this.#pods.get(uid);
       if (known?.pod === pod) continue;
       // One that a server shows again which lags behind is nobody's step.
@@ -200,17 +206,20 @@ export class Oracle {
     }
   }
 
+  /** A static pod whose manifest is removed and written again at once ends and begins anew under the same mirror. */
+  #checkMirror(uid: string, pod: Pod): void {
+    const known = this.#mirrors.get(uid);
+    if (known?.pod === pod) return;
+    const endings = this.#journaled.endingsOf(pod.metadata?.annotations?.[CONFIG_MIRROR] ?? "");
+    this.#mirrors.set(uid, { pod, endings });
+    if (known === undefined || known.endings < endings) this.#checkOwn(pod);
+    else this.#checkForward(known.pod, pod);
+  }
+
   #checkStep(before: Pod, after: Pod): void {
     const name = after.metadata?.name ?? "";
-    const [from, to] = [before.status?.phase ?? "Pending", after.status?.phase ?? "Pending"];
-    // A pod whose sandbox is new is set up anew, and so is one whose containers are all run again.
-    const isSetUpAgain =
-      from === "Running" && to === "Pending" && (this.#isInNewSandbox(after) || this.#askedForAllNs(after) > 0n);
-    if (from !== to && !isSetUpAgain && (PHASES.indexOf(to) < PHASES.indexOf(from) || from === "Succeeded")) {
-      this.#violation(`[8] ${name}: phase went from ${from} to ${to}`);
-    }
-    const isReady = (pod: Pod) =>
-      pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") === true;
+    this.#checkForward(before, after);
+    const [from, to] = [phaseOf(before), phaseOf(after)];
     if (
       to === "Failed" &&
       from !== to &&
@@ -218,6 +227,22 @@ export class Oracle {
       this.starts(after.metadata?.uid ?? "") > 0
     )
       this.#violation(`[5.13] ${name}: judged again, and turned away, though it ran`);
+    if (isReady(before) && !isReady(after)) this.#checkFlip(before, after);
+    if (!isReady(before) && isReady(after)) this.#checkRise(after);
+    if (to === "Failed" && after.status?.reason === "Preempting") this.lives.note("a pod ended for a critical one");
+    if (waitsForAdmission(before) && !waitsForAdmission(after)) this.lives.note("a pod was taken after it had waited");
+  }
+
+  /** [8] Of pods and of mirrors: phase and restart counts only grow, and what is told is told of the pod's own containers. */
+  #checkForward(before: Pod, after: Pod): void {
+    const name = after.metadata?.name ?? "";
+    const [from, to] = [phaseOf(before), phaseOf(after)];
+    // A pod whose sandbox is new is set up anew, and so is one whose containers are all run again.
+    const isSetUpAgain =
+      from === "Running" && to === "Pending" && (this.#isInNewSandbox(after) || this.#askedForAllNs(after) > 0n);
+    if (from !== to && !isSetUpAgain && (PHASES.indexOf(to) < PHASES.indexOf(from) || from === "Succeeded")) {
+      this.#violation(`[8] ${name}: phase went from ${from} to ${to}`);
+    }
     if ((to === "Succeeded" || to === "Failed") && isReady(after)) this.#violation(`[8] ${name}: ${to} and Ready`);
     for (const status of after.status?.containerStatuses ?? []) {
       const old = before.status?.containerStatuses?.find((candidate) => candidate.name === status.name);
@@ -228,10 +253,24 @@ export class Oracle {
       }
     }
     this.#checkExitCodes(after);
-    if (isReady(before) && !isReady(after)) this.#checkFlip(before, after);
-    if (!isReady(before) && isReady(after)) this.#checkRise(after);
-    if (to === "Failed" && after.status?.reason === "Preempting") this.lives.note("a pod ended for a critical one");
-    if (waitsForAdmission(before) && !waitsForAdmission(after)) this.lives.note("a pod was taken after it had waited");
+    this.#checkOwn(after);
+  }
+
+  /** [8] A status tells of no container of another UID. */
+  #checkOwn({ metadata, status }: Pod): void {
+    const mirrored = metadata?.annotations?.[CONFIG_MIRROR];
+    const { containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] } = status ?? {};
+    for (const { containerID, name } of [
+      ...containerStatuses,
+      ...initContainerStatuses,
+      ...ephemeralContainerStatuses,
+    ]) {
+      const record = this.#started.get(idOf(containerID));
+      if (record === undefined) continue;
+      const isOwn =
+        mirrored === undefined ? uidOf(record) === metadata?.uid : this.#manifestHashes.get(record.id) === mirrored;
+      if (!isOwn) this.#violation(`[8] ${metadata?.name}/${name}: told of a container of pod ${uidOf(record)}`);
+    }
   }
 
   #isInNewSandbox({ metadata, spec }: Pod): boolean {
@@ -344,6 +383,8 @@ export class Oracle {
       this.#checkPolicy(record, known?.pod, what, before);
       this.lives.started(record, known?.pod, before);
       this.#started.set(record.id, record);
+      const hash = this.#node.runtime.sandboxes.get(record.sandboxId)?.config.annotations?.[CONFIG_HASH];
+      if (hash !== undefined) this.#manifestHashes.set(record.id, hash);
     }
   }
 
@@ -448,6 +489,9 @@ const asksByCommand = ({ spec }: Pod): boolean =>
     [container.readinessProbe, container.startupProbe].some((probe) => probe?.exec !== undefined),
   );
 
+const phaseOf = ({ status }: Pod): string => status?.phase ?? "Pending";
+const isReady = ({ status }: Pod): boolean =>
+  status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") === true;
 const waitsForAdmission = ({ status }: Pod): boolean => status?.reason?.startsWith("WaitingFor") === true;
 
 /** Without the name of the runtime. */

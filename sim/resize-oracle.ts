@@ -43,7 +43,7 @@ interface Promised {
 interface RestartFacts {
   readonly promised: Allocation | undefined;
   readonly spec: Pod["spec"];
-  readonly has: ResourceRequirements | undefined;
+  readonly has: readonly ResourceRequirements[];
   readonly isForgotten: boolean;
 }
 
@@ -52,6 +52,8 @@ const isSameFacts = (a: RestartFacts, b: RestartFacts): boolean =>
 
 const CRITICAL = 2_000_000_000;
 const DEFAULT_GRACE_SECONDS = 30;
+/** From what its pod was allocated then, at the earliest, a container is created. */
+const DECIDED_MS = 15_000;
 const RESOURCES = ["cpu", "memory"] as const;
 
 export class ResizeOracle {
@@ -60,11 +62,11 @@ export class ResizeOracle {
   /** By UID: all that it was ever promised, as its status may tell it. */
   readonly #ever = new Map<string, Set<string>>();
   /** By UID: all that it was allocated, oldest first. */
-  readonly #allocations = new Map<string, Allocation[]>();
+  readonly #allocations = new Map<string, { readonly allocation: Allocation; readonly sinceMs: number }[]>();
   /** By the id of a container: what it was last seen to have. */
   readonly #has = new Map<string, LinuxResources | undefined>();
-  /** By the id of a container: the requirements that those resources stand for; undefined where none of its pod's allocations fits. */
-  readonly #requirements = new Map<string, ResourceRequirements | undefined>();
+  /** By the id of a container: the requirements that those resources may stand for. */
+  readonly #requirements = new Map<string, readonly ResourceRequirements[]>();
   /** By the id of a container: until when it may be stopped so that it starts again with other resources. */
   readonly #mayStopUntilMs = new Map<string, number>();
   /** By the id of a container: whether it must restart, and what that was decided from. */
@@ -159,10 +161,14 @@ export class ResizeOracle {
     this.#checkUsage(record, before);
   }
 
-  /** Of the newest allocation of its pod that the runtime's amounts fit. */
-  #requirementsOf(record: ContainerRecord): ResourceRequirements | undefined {
-    const own = (this.#allocations.get(uidOf(record)) ?? []).map((each) => allocated(effective(each), nameOf(record)));
-    return own.findLast((each) => each !== undefined && unlikeIn(record, each).length === 0);
+  /** Of the allocations that its pod had when the agent decided, those that the runtime's amounts fit. It has no amount for a memory request. */
+  #requirementsOf(record: ContainerRecord): readonly ResourceRequirements[] {
+    const all = this.#allocations.get(uidOf(record)) ?? [];
+    const sinceMs = this.#sight.nowMs() - DECIDED_MS;
+    return all
+      .filter((_, place) => (all[place + 1]?.sinceMs ?? Number.POSITIVE_INFINITY) >= sinceMs)
+      .flatMap(({ allocation }) => allocated(effective(allocation), nameOf(record)) ?? [])
+      .filter((own) => unlikeIn(record, own).length === 0);
   }
 
   #noteRestart(record: ContainerRecord): void {
@@ -178,7 +184,7 @@ export class ResizeOracle {
     const facts = {
       promised,
       spec: pod.spec,
-      has: this.#requirements.get(record.id),
+      has: this.#requirements.get(record.id) ?? [],
       isForgotten: this.#isForgotten(uidOf(record)),
     };
     const known = this.#restarts.get(record.id);
@@ -194,7 +200,8 @@ export class ResizeOracle {
       wanted.some((each) =>
         RESOURCES.some(
           (name) =>
-            takesByRestart(container, name) && (facts.has === undefined || !isSameAmount(each, facts.has, name)),
+            takesByRestart(container, name) &&
+            (facts.has.length === 0 || facts.has.some((own) => !isSameAmount(each, own, name))),
         ),
       );
     this.#restarts.set(record.id, { facts, mustRestart });
@@ -226,7 +233,8 @@ export class ResizeOracle {
     const before = this.#promised.get(uid);
     const carriedOut = before?.carriedOut ?? generation;
     this.#promised.set(uid, { sinceMs: this.#sight.nowMs(), allocation, generation, carriedOut, isBegun: false });
-    this.#allocations.set(uid, [...(this.#allocations.get(uid) ?? []), allocation]);
+    const sinceMs = this.#sight.nowMs();
+    this.#allocations.set(uid, [...(this.#allocations.get(uid) ?? []), { allocation, sinceMs }]);
     const ever = this.#ever.get(uid) ?? new Set<string>();
     for (const [name, { requests = {} }] of Object.entries(allocation.containers)) ever.add(promiseOf(name, requests));
     this.#ever.set(uid, ever);
@@ -277,6 +285,10 @@ export class ResizeOracle {
     if (promised === undefined) return;
     promised.carriedOut = Math.max(promised.carriedOut, generation);
     if (pod === undefined || promised.generation !== generation || this.#isForgotten(uid)) return;
+    for (const record of this.#running(pod)) {
+      const own = allocated(effective(promised.allocation), nameOf(record));
+      if (own !== undefined) this.#requirements.set(record.id, [own]);
+    }
     for (const text of this.unlike(pod, promised.allocation))
       violation(`[8.1] ${pod.metadata?.name} is said to be resized, and ${text}`);
   }

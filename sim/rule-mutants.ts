@@ -1,6 +1,7 @@
 /** Kubelets with one rule left out about what may start, how often and how long a container is asked to end, and whose things are touched. */
 import { sleep } from "../src/concurrency/sleep.ts";
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
+import type { ApiServer } from "../src/ports/api-server.ts";
 import { kubeletWith } from "./kubelet.ts";
 import { reading } from "./life-mutants.ts";
 import { changed, instead, type Mutant, without } from "./mutants.ts";
@@ -136,6 +137,40 @@ const unmountsForeignMounts = changed(({ mounts }) => ({
   }),
 }));
 
+type Body = Readonly<Record<string, unknown>>;
+
+/** Statuses of pods as each life of this agent writes them. */
+const writing = (begin: () => (body: Body, name: string) => Body) =>
+  changed(({ api }) => {
+    if (api === undefined) return {};
+    const change = begin();
+    const patch: ApiServer["patch"] = (resource, name, given, options, signal) => {
+      const isStatus = resource.plural === "pods" && options.subresource === "status";
+      const sent = isStatus ? { ...given, body: change(given.body as Body, name.name) } : given;
+      return api.main.patch(resource, name, sent, options, signal);
+    };
+    return { api: { ...api, main: instead(api.main, { patch }) } };
+  });
+
+/** What it has of the first pod it tells of the second. */
+const writesForeignStatus = writing(() => {
+  let first: unknown;
+  return (body, name) => {
+    if (name === "a") first = body["status"];
+    return name === "b" && first !== undefined ? { ...body, status: first } : body;
+  };
+});
+
+const mirrorFailsForAMoment = writing(() => {
+  let isDone = false;
+  return (body) => {
+    const { phase, ...status } = body["status"] as { readonly phase?: string };
+    if (phase !== "Running" || isDone) return body;
+    isDone = true;
+    return { ...body, status: { ...status, phase: "Failed" } };
+  };
+});
+
 /** Before a static pod starts, so does the last of its name whose manifest was seen, or one that was replaced. */
 const startsInOtherOrder =
   (whom: "newest" | "replaced"): AgentFactory =>
@@ -250,5 +285,17 @@ export const ruleMutants: readonly Mutant[] = [
     breaks: "[12] the mount at",
     agent: unmountsForeignMounts,
     scenario: "pod is deleted beside things of others",
+  },
+  {
+    name: "writes the status of another pod",
+    breaks: "[8] b/app: told of a container of pod",
+    agent: writesForeignStatus,
+    scenario: "two pods run",
+  },
+  {
+    name: "takes back the phase of a mirror pod",
+    breaks: "[8] static-n1: phase went from Failed to Running",
+    agent: mirrorFailsForAMoment,
+    scenario: "a static pod that never started does not block the next of its name",
   },
 ];

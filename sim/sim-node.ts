@@ -149,6 +149,7 @@ export class SimNode {
   };
   readonly #around: NodeSurroundings;
   #lives = 0;
+  #boots = 1;
   #startedMonotonicMs = 0;
   #running: Running | undefined;
   #failure: { readonly error: unknown } | undefined;
@@ -182,6 +183,11 @@ export class SimNode {
   /** How many agents were started here. */
   get lives(): number {
     return this.#lives;
+  }
+
+  /** How often the machine was started. */
+  get boots(): number {
+    return this.#boots;
   }
 
   /** When the last agent was started. */
@@ -225,6 +231,7 @@ export class SimNode {
   crashMachine(): void {
     this.crash();
     this.#say("the machine restarts");
+    this.#boots += 1;
     this.files.crash(this.#around.random.split(`${this.name}/power/${this.#lives}`));
     this.runtime.reboot();
     this.host.messages.restart();
