@@ -12,6 +12,8 @@ export interface Termination {
 
 export interface JournaledPod {
   readonly isAdmitted: boolean;
+  /** It was admitted, rejected or deferred. */
+  readonly isDecided: boolean;
   readonly termination: Termination | undefined;
   /** When the terminal phase was written. */
   readonly terminalMs: number | undefined;
@@ -22,6 +24,7 @@ export interface JournaledPod {
 
 const UNKNOWN: JournaledPod = {
   isAdmitted: false,
+  isDecided: false,
   termination: undefined,
   terminalMs: undefined,
   isFinished: false,
@@ -55,8 +58,13 @@ export class JournaledPods {
         this.#pods.set(record.uid, {
           ...(before.isFinished ? UNKNOWN : before),
           isAdmitted: true,
+          isDecided: true,
           isReturning: before.termination !== undefined && !before.isFinished,
         });
+        break;
+      case "rejected":
+      case "decision":
+        this.#pods.set(record.uid, { ...before, isDecided: true });
         break;
       case "terminating": {
         const { sinceMs = nowMs, life: first = life, endsMs = Number.POSITIVE_INFINITY } = before.termination ?? {};
@@ -74,7 +82,7 @@ export class JournaledPods {
         this.#endings.set(record.uid, (this.#endings.get(record.uid) ?? 0) + 1);
         this.#pods.set(
           record.uid,
-          before.isReturning ? { ...UNKNOWN, isAdmitted: true } : { ...before, isFinished: true },
+          before.isReturning ? { ...UNKNOWN, isAdmitted: true, isDecided: true } : { ...before, isFinished: true },
         );
         break;
       case "hook":

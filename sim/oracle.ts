@@ -4,7 +4,6 @@
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { pods } from "../src/api/resources.ts";
-import { isExplanation } from "../src/domain/journal/records.ts";
 import { containerNamed } from "../src/domain/pod/every-container.ts";
 import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, isMirrorPod } from "../src/domain/pod/pod-identity.ts";
 import { hasProbe, probedContainers } from "../src/domain/probes/probe-spec.ts";
@@ -16,6 +15,7 @@ import { ForeignOracle } from "./foreign-oracle.ts";
 import { JournalTail } from "./journal-tail.ts";
 import { JournaledPods } from "./journaled-pods.ts";
 import { LifecycleOracle } from "./lifecycle-oracle.ts";
+import { NodeOracle } from "./node-oracle.ts";
 import { ResizeOracle } from "./resize-oracle.ts";
 import type { SimNode } from "./sim-node.ts";
 import { IN_FLIGHT_MS, StartOracle } from "./start-oracle.ts";
@@ -59,6 +59,7 @@ export class Oracle {
   /** What really went wrong on the node. */
   readonly faults: FaultLog;
   readonly foreign: ForeignOracle;
+  readonly #ownNode: NodeOracle;
   readonly volumes: VolumeOracle;
   readonly begins: StartOracle;
   readonly lives: LifecycleOracle;
@@ -87,11 +88,19 @@ export class Oracle {
       violation: (text) => this.#violation(text),
     });
     world.calls.listeners.push(this.faults, this.begins);
+    this.#ownNode = new NodeOracle({
+      world,
+      node,
+      faults: this.faults,
+      undecidedSinceMs: () => this.#undecidedSinceMs(),
+      violation: (text) => this.#violation(text),
+    });
     this.volumes = new VolumeOracle({
       node,
       podOf: (uid) => this.#pods.get(uid)?.pod,
       pods: () => [...this.#pods.values()].map(({ pod }) => pod),
       isGone: (uid) => this.#pods.get(uid)?.goneAtMs !== undefined,
+      hasEnded: (uid) => this.#journaled.of(uid).terminalMs !== undefined,
       violation: (text) => this.#violation(text),
     });
     this.lives = new LifecycleOracle({
@@ -131,6 +140,7 @@ export class Oracle {
     this.resizes.check();
     this.volumes.check();
     this.foreign.check();
+    this.#ownNode.check();
     this.#checkStarts();
     this.lives.check();
     this.#checkRunning();
@@ -140,7 +150,7 @@ export class Oracle {
 
   #readJournal(): void {
     for (const record of this.#journal.news()) {
-      if (isExplanation(record)) continue;
+      if (record.kind === "told") continue;
       const key = JSON.stringify(record);
       if (this.#read.has(key)) continue;
       this.#read.add(key);
@@ -177,6 +187,7 @@ export class Oracle {
     const present = new Set<string>();
     for (const object of this.#world.api.store.values(POD_KIND)) {
       const pod = object as unknown as Pod;
+      if (pod.spec?.nodeName !== this.#node.name) continue;
       const uid = pod.metadata?.uid ?? "";
       present.add(uid);
       if (isMirrorPod(pod)) {
@@ -396,6 +407,15 @@ export class Oracle {
   /** When the agent's watch delivered that a pod is being deleted, or is gone. */
   #deletionDeliveredMs(known: KnownPod | undefined): number {
     return this.#deliveredMs(known?.deletedAtMs ?? known?.goneAtMs);
+  }
+
+  /** Since when the agent that runs knows the pod that waits longest for its decision. */
+  #undecidedSinceMs(): number | undefined {
+    const waiting = [...this.#pods].flatMap(([uid, { createdAtMs, goneAtMs }]) =>
+      goneAtMs === undefined && !this.#journaled.of(uid).isDecided ? [this.#deliveredMs(createdAtMs)] : [],
+    );
+    const sinceMs = Math.max(Math.min(...waiting), this.#node.startedMonotonicMs);
+    return Number.isFinite(sinceMs) ? sinceMs : undefined;
   }
 
   #deliveredMs(happenedMs: number | undefined): number {

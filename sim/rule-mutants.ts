@@ -1,5 +1,6 @@
 /** Kubelets with one rule left out about what may start, how often and how long a container is asked to end, and whose things are touched. */
 import { sleep } from "../src/concurrency/sleep.ts";
+import type { RuntimeStatus } from "../src/domain/runtime/runtime-info.ts";
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
 import type { ApiServer } from "../src/ports/api-server.ts";
 import { kubeletWith } from "./kubelet.ts";
@@ -133,6 +134,41 @@ const unmountsForeignMounts = changed(({ mounts }) => ({
     unmount: async (path, how, signal) => {
       await mounts.unmount("/var/lib/kubelet/plugins/vendor.example/mount", how, signal);
       await mounts.unmount(path, how, signal);
+    },
+  }),
+}));
+
+const GOOD: RuntimeStatus = {
+  conditions: ["RuntimeReady", "NetworkReady"].map((type) => ({ type, status: true, reason: "", message: "" })),
+  handlers: [],
+  supplementalGroupsPolicy: true,
+  userNamespacesHostNetwork: false,
+  info: {},
+};
+
+const praisesADeadRuntime = changed(({ runtime }) => ({
+  runtime: instead(runtime, {
+    version: async () => ({ name: "simulated", version: "v2.0.0", apiVersion: "v1" }),
+    status: async () => GOOD,
+  }),
+}));
+
+const blamesTheRuntime = changed(({ runtime, clock }) => ({
+  runtime: instead(runtime, {
+    status: async (...args) => {
+      const status = await runtime.status(...args);
+      if (clock.monotonicMs() < 10_000) return status;
+      return { ...status, conditions: status.conditions.map((each) => ({ ...each, status: false })) };
+    },
+  }),
+}));
+
+/** Its main loop waits for ever for the second pod to be in the journal. */
+const comesToRest = changed(({ files, clock }) => ({
+  files: instead(files, {
+    appendAt: (path, offsetBytes, content, sync) => {
+      const isStuck = clock.monotonicMs() > 15_000 && Buffer.from(content).includes('"kind":"admitted"');
+      return isStuck ? new Promise(() => {}) : files.appendAt(path, offsetBytes, content, sync);
     },
   }),
 }));
@@ -297,5 +333,29 @@ export const ruleMutants: readonly Mutant[] = [
     breaks: "[8] static-n1: phase went from Failed to Running",
     agent: mirrorFailsForAMoment,
     scenario: "a static pod that never started does not block the next of its name",
+  },
+  {
+    name: "says that the node is Ready while the runtime is dead",
+    breaks: "[10] the node is Ready though",
+    agent: praisesADeadRuntime,
+    scenario: "runtime is dead for two minutes",
+  },
+  {
+    name: "takes Ready away though the runtime answers",
+    breaks: "[10] Ready was taken away",
+    agent: blamesTheRuntime,
+    scenario: "pod comes to a node that runs another",
+  },
+  {
+    name: "does not say that the node is Ready though the runtime answers",
+    breaks: "[10] the node is not Ready",
+    agent: blamesTheRuntime,
+    scenario: "pod comes to a node that runs another",
+  },
+  {
+    name: "renews the lease while its main loop is dead",
+    breaks: "[10] the lease is renewed",
+    agent: comesToRest,
+    scenario: "pod comes to a node that runs another",
   },
 ];

@@ -33,6 +33,8 @@ export interface VolumeOracleParts {
   /** All that were ever seen. */
   readonly pods: () => readonly Pod[];
   readonly isGone: (uid: string) => boolean;
+  /** The journal has its terminal phase, whatever its restart policy says: another pod may have needed its place. */
+  readonly hasEnded: (uid: string) => boolean;
   readonly violation: (text: string) => void;
 }
 
@@ -368,7 +370,13 @@ export class VolumeOracle {
   #isOver(uid: string): boolean {
     if ([...this.#uses.values()].some(({ record }) => uidOf(record) === uid)) return false;
     const pod = this.#parts.podOf(uid);
-    if (pod === undefined || this.#parts.isGone(uid) || pod.metadata?.deletionTimestamp !== undefined) return true;
+    if (
+      pod === undefined ||
+      this.#parts.isGone(uid) ||
+      this.#parts.hasEnded(uid) ||
+      pod.metadata?.deletionTimestamp !== undefined
+    )
+      return true;
     const policy = pod.spec?.restartPolicy ?? "Always";
     return (pod.spec?.containers ?? []).every(({ name }) => {
       const last = this.#newest.get(`${uid}/${name}`);

@@ -114,6 +114,25 @@ export const withRules: readonly RuleScenario[] = [
     wrong: all(isRunning("a"), isRunning("b")),
   },
   {
+    name: "runtime is dead for two minutes",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a"))],
+      [20_000, ({ node }) => node.runtime.kill()],
+      [140_000, ({ node }) => node.runtime.restart()],
+    ],
+    lastsMs: 240_000,
+    wrong: isRunning("a"),
+  },
+  {
+    name: "pod comes to a node that runs another",
+    steps: [
+      [3_000, ({ create }) => void create(pod("a"))],
+      [20_000, ({ create }) => void create(pod("b"))],
+    ],
+    lastsMs: 360_000,
+    wrong: all(isRunning("a"), isRunning("b")),
+  },
+  {
     name: "pod is deleted beside things of others",
     before: ({ oracle }) => oracle.foreign.place(),
     steps: [
