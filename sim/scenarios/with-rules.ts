@@ -105,6 +105,29 @@ export const withRules: readonly RuleScenario[] = [
     },
   },
   {
+    name: "pod is deleted while a slow runtime restarts its container",
+    before: ({ node }) => {
+      node.runtime.knobs.durations = { runSandboxMs: 0, createContainerMs: 0, startContainerMs: 3_000 };
+    },
+    steps: [
+      [
+        3_000,
+        ({ create }) =>
+          void create(
+            pod("a", {
+              ...app(exits(1_000, 1)),
+              initContainers: [sidecar("proxy", endsAfter(4_000))],
+              terminationGracePeriodSeconds: 10,
+            }),
+          ),
+      ],
+      // The start ends before the sidecar does.
+      [11_500, ({ remove }) => remove("a")],
+    ],
+    lastsMs: 60_000,
+    wrong: isGone("a"),
+  },
+  {
     name: "two pods run",
     steps: [
       [3_000, ({ create }) => void create(pod("a"))],

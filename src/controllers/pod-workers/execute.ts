@@ -18,7 +18,7 @@ import { asksForUsers, NODE_USERS, type UserNamespace, whyNoUsers } from "../../
 import type { ResizeAction } from "../../domain/resize/actuation.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { volumeGroups } from "../../domain/volumes/volume-groups.ts";
-import { isNameTaken, rpcText } from "../../ports/runtime-error.ts";
+import { isNameTaken, isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
 import { hookRun, noteHook, runHook } from "./hooks.ts";
 import { nameInJournal, type PodState } from "./pod-state.ts";
 import { noteMadeRoom, noteRestarts, resizePod } from "./resize.ts";
@@ -122,7 +122,7 @@ async function perform(
       await allOf(action.ids.map((id) => stopSandbox(id, context, signal)));
       return;
     case "removeUnstarted":
-      await allOf(action.ids.map((id) => context.ports.runtime.removeContainer(id, signal)));
+      await allOf(action.ids.map((id) => removeUnstarted(id, context.ports, signal)));
       return;
     case "removeForRestart":
       await removeForRestart(action, context, signal);
@@ -147,6 +147,22 @@ async function perform(
     default:
       return assertNever(action);
   }
+}
+
+/** A start that was under way may have succeeded since: what ran stays until its exit is in the journal. */
+async function removeUnstarted(
+  id: string,
+  { runtime }: Pick<PodWorkerPorts, "runtime">,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const { status } = await runtime.containerStatus(id, { verbose: false }, signal);
+    if (status.state !== "created") return;
+  } catch (error) {
+    if (isRuntimeError(error, "notFound")) return;
+    throw error;
+  }
+  await runtime.removeContainer(id, signal);
 }
 
 /** In the journal first: of what is removed nobody could say that it is to run again. */
