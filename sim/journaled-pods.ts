@@ -39,6 +39,8 @@ export class JournaledPods {
   readonly #endings = new Map<string, number>();
   /** Ids of the containers whose preStop hook ran to its end. */
   readonly preStopDone = new Set<string>();
+  /** Ids of the containers whose exit was written. */
+  readonly exited = new Set<string>();
 
   of(uid: string): JournaledPod {
     return this.#pods.get(uid) ?? UNKNOWN;
@@ -84,6 +86,9 @@ export class JournaledPods {
           record.uid,
           before.isReturning ? { ...UNKNOWN, isAdmitted: true, isDecided: true } : { ...before, isFinished: true },
         );
+        break;
+      case "exited":
+        this.exited.add(record.containerId);
         break;
       case "hook":
         if (record.hook === "preStopDone") this.preStopDone.add(record.containerId);

@@ -21,6 +21,13 @@ const admitsUnwritten = changed(({ files }) => ({
   }),
 }));
 
+const forgetsExits = changed(({ files }) => ({
+  files: instead(files, {
+    appendAt: (path, offsetBytes, content, sync) =>
+      files.appendAt(path, offsetBytes, without(content, '"kind":"exited"'), sync),
+  }),
+}));
+
 /** The API server's word that a pod is deleted is not heard. */
 const ignoresDeletion = changed((ports) =>
   reading(ports, (pod) => {
@@ -357,5 +364,11 @@ export const ruleMutants: readonly Mutant[] = [
     breaks: "[10] the lease is renewed",
     agent: comesToRest,
     scenario: "pod comes to a node that runs another",
+  },
+  {
+    name: "removes a container whose exit is not in the journal",
+    breaks: "[8] app of a is removed, and its exit is not in the journal",
+    agent: forgetsExits,
+    scenario: "crashing pod is deleted",
   },
 ];

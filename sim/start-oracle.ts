@@ -1,6 +1,6 @@
 /**
  * [2] Which pods nothing may start for: those whose termination began, those that ended, and those that were never admitted. [5] In which order
- * static pods of one name start. Judged when the agent makes the call, so that a call which was on its way is nobody's fault.
+ * static pods of one name start. [8] Which containers may be removed. Judged when the agent makes the call, so that a call which was on its way is nobody's fault.
  */
 import type { JournalRecord } from "../src/domain/journal/records.ts";
 import type { FaultLog } from "./fault-log.ts";
@@ -54,7 +54,9 @@ export class StartOracle implements CallListener {
   }
 
   made(call: PortCall): void {
-    if (call.who !== this.#sight.node.name || call.port !== "runtime" || !STARTS.has(call.name)) return;
+    if (call.who !== this.#sight.node.name || call.port !== "runtime") return;
+    if (call.name === "RemoveContainer") this.#checkRemoval(call.target);
+    if (!STARTS.has(call.name)) return;
     const uid = call.podUid ?? this.#sight.node.runtime.containers.get(call.target)?.config.labels?.[UID_LABEL];
     if (uid === undefined) return;
     this.#checkCall(call, uid);
@@ -81,6 +83,16 @@ export class StartOracle implements CallListener {
     if (nowMs() > Math.min(endedMs, terminalMs(uid)) + REPLY_MS) violation(`[2] ${what} after its terminal phase`);
     if (!isAdmitted && !faults.concerned("memory", createdMs(uid) ?? 0, uid))
       violation(`[2] ${what}, which was never admitted`);
+  }
+
+  /** [8] The exit of a container is in the journal before the container is removed: nobody could tell it afterwards. */
+  #checkRemoval(id: string): void {
+    const { node, journaled, faults, createdMs, nameOf, violation } = this.#sight;
+    const record = node.runtime.containers.get(id);
+    const uid = record?.config.labels?.[UID_LABEL] ?? "";
+    if (record?.startedWallNs === undefined || journaled.exited.has(id) || createdMs(uid) === undefined) return;
+    if (!faults.concerned("memory", createdMs(uid) ?? 0, uid))
+      violation(`[8] ${record.config.metadata.name} of ${nameOf(uid)} is removed, and its exit is not in the journal`);
   }
 
   /** A source wants one pod of a name at a time. [5] A static pod overtakes no other of its name that is wanted, and does not start when another took its place. */
