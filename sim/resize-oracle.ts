@@ -100,9 +100,13 @@ export class ResizeOracle {
    * goes on, after its hook.
    */
   mayStop({ id }: ContainerRecord): boolean {
-    const may = (this.#mayStopUntilMs.get(id) ?? Number.NEGATIVE_INFINITY) >= this.#sight.nowMs();
+    const may = this.#mayStop(id);
     if (may) this.#stopped.add(id);
     return may;
+  }
+
+  #mayStop(id: string): boolean {
+    return (this.#mayStopUntilMs.get(id) ?? Number.NEGATIVE_INFINITY) >= this.#sight.nowMs();
   }
 
   /** Whether this container was stopped so that it starts again with other resources: that is no end of its own. */
@@ -227,6 +231,8 @@ export class ResizeOracle {
   read(record: JournalRecord): void {
     if (record.kind === "allocated") this.#notePromise(record.uid, record.generation, record.allocation);
     if (record.kind === "resized") this.#checkDone(record.uid, record.generation);
+    // Whatever ends it then, such as a loss of power, it ends for that.
+    if (record.kind === "restartForResize" && this.#mayStop(record.containerId)) this.#stopped.add(record.containerId);
   }
 
   #notePromise(uid: string, generation: number, allocation: Allocation): void {

@@ -87,11 +87,13 @@ export class StartOracle implements CallListener {
 
   /** [8] The exit of a container is in the journal before the container is removed: nobody could tell it afterwards. */
   #checkRemoval(id: string): void {
-    const { node, journaled, faults, createdMs, nameOf, violation } = this.#sight;
+    const { node, nowMs, journaled, faults, createdMs, nameOf, violation } = this.#sight;
     const record = node.runtime.containers.get(id);
     const uid = record?.config.labels?.[UID_LABEL] ?? "";
     if (record?.startedWallNs === undefined || journaled.exited.has(id) || createdMs(uid) === undefined) return;
-    if (!faults.concerned("memory", createdMs(uid) ?? 0, uid))
+    // One that started since the agent asked for its state, which takes two replies, is removed as one that did not.
+    const isKnown = nowMs() > record.startedMonotonicMs + 2 * REPLY_MS;
+    if (isKnown && !faults.concerned("memory", createdMs(uid) ?? 0, uid))
       violation(`[8] ${record.config.metadata.name} of ${nameOf(uid)} is removed, and its exit is not in the journal`);
   }
 
