@@ -383,7 +383,10 @@ export class LifecycleOracle {
     const last = preStops.at(-1);
     const isOfNow = last?.life === node.lives && last.runtimeDeaths === node.runtime.deaths;
     if (isOfNow && isUnderWay(last)) violation(`[4] ${what} was asked to end while its hook was run`);
-    if (keyOf(preStop) !== undefined && last === undefined && !this.#mayLackHook(record))
+    // Whose sandbox has died has no address to which an HTTP hook could go.
+    const isReachable =
+      preStop?.httpGet === undefined || node.runtime.sandboxes.get(record.sandboxId)?.state === "ready";
+    if (keyOf(preStop) !== undefined && isReachable && last === undefined && !this.#mayLackHook(record))
       violation(`[4] ${what} was asked to end without its hook`);
     if (metadata?.deletionTimestamp === undefined) return;
     const sidecars = initContainers(spec).filter(({ role }) => role === "sidecar");
@@ -399,8 +402,10 @@ export class LifecycleOracle {
         later.has(nameOf(other)) &&
         !this.#isLate(other),
     );
-    if (running !== undefined) violation(`[3] ${what} was asked to end before ${nameOf(running)}`);
-    else if (later.size > 0) this.note("a sidecar ended after those that it serves");
+    // One that the runtime failed to stop holds up no other, as with the Go kubelet.
+    const isExcused = this.#sight.faults.concerned("runtime", this.#sight.deletedAtMs(uidOf(record)), uidOf(record));
+    if (running !== undefined && !isExcused) violation(`[3] ${what} was asked to end before ${nameOf(running)}`);
+    else if (running === undefined && later.size > 0) this.note("a sidecar ended after those that it serves");
   }
 
   /** [12] Nobody asks a container to end that runs and is well: not for want of an answer, and not for being unready. */

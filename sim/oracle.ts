@@ -83,6 +83,7 @@ export class Oracle {
       faults: this.faults,
       nameOf: (uid) => this.#pods.get(uid)?.pod.metadata?.name ?? uid,
       createdMs: (uid) => this.#pods.get(uid)?.createdAtMs,
+      isGone: (uid) => this.#pods.get(uid)?.goneAtMs !== undefined,
       deletionDeliveredMs: (uid) => this.#deletionDeliveredMs(this.#pods.get(uid)),
       terminalMs: (uid) => this.#pods.get(uid)?.terminalAtMs ?? Number.POSITIVE_INFINITY,
       violation: (text) => this.#violation(text),

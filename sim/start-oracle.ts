@@ -17,6 +17,7 @@ export interface StartSight {
   readonly nameOf: (uid: string) => string;
   /** When the oracle first saw the pod; undefined for a pod that is not of the API server. */
   readonly createdMs: (uid: string) => number | undefined;
+  readonly isGone: (uid: string) => boolean;
   /** When the agent's watch delivered that the pod is being deleted, or is gone; infinity where it did not. */
   readonly deletionDeliveredMs: (uid: string) => number;
   /** When the pod's terminal phase was published; infinity where it was not. */
@@ -85,12 +86,13 @@ export class StartOracle implements CallListener {
       violation(`[2] ${what}, which was never admitted`);
   }
 
-  /** [8] The exit of a container is in the journal before the container is removed: nobody could tell it afterwards. */
+  /** [8] The exit of a container is in the journal before the container is removed, as long as there is a pod whose status tells it. */
   #checkRemoval(id: string): void {
-    const { node, nowMs, journaled, faults, createdMs, nameOf, violation } = this.#sight;
+    const { node, nowMs, journaled, faults, createdMs, isGone, nameOf, violation } = this.#sight;
     const record = node.runtime.containers.get(id);
     const uid = record?.config.labels?.[UID_LABEL] ?? "";
-    if (record?.startedWallNs === undefined || journaled.exited.has(id) || createdMs(uid) === undefined) return;
+    if (record?.startedWallNs === undefined || journaled.exited.has(id)) return;
+    if (createdMs(uid) === undefined || isGone(uid)) return;
     // One that started since the agent asked for its state, which takes two replies, is removed as one that did not.
     const isKnown = nowMs() > record.startedMonotonicMs + 2 * REPLY_MS;
     if (isKnown && !faults.concerned("memory", createdMs(uid) ?? 0, uid))
