@@ -91,7 +91,8 @@ export class StartOracle implements CallListener {
     const { node, nowMs, journaled, faults, createdMs, isGone, nameOf, violation } = this.#sight;
     const record = node.runtime.containers.get(id);
     const uid = record?.config.labels?.[UID_LABEL] ?? "";
-    if (record?.startedWallNs === undefined || journaled.exited.has(id)) return;
+    // A runtime that lost sight of a container has no exit to tell.
+    if (record?.startedWallNs === undefined || record.overlooked === true || journaled.exited.has(id)) return;
     if (createdMs(uid) === undefined || isGone(uid)) return;
     // One that started since the agent asked for its state, which takes two replies, is removed as one that did not.
     const isKnown = nowMs() > record.startedMonotonicMs + 2 * REPLY_MS;
