@@ -268,4 +268,7 @@ test("a test file ran on real parts when it started Deckhand beside a real part,
   assert.equal(started("kubelet", "containerd", "kube-apiserver"), false, "the Go kubelet is not Deckhand");
   assert.equal(started(), false);
   assert.equal(ranOnRealParts(runOf([{}]), "test/other.test.ts"), false);
+  const { startedParts: _, ...earlier } = runOf([{}]);
+  assert.equal(ranOnRealParts(earlier, FILE), false, "no list, and not in a guest");
+  assert.equal(ranOnRealParts(earlier, "test/installed/service.test.ts"), true);
 });
