@@ -63,6 +63,8 @@ export interface LeftOut {
 }
 
 export interface Case {
+  /** Why the events of its pod have no order. */
+  readonly eventsWithoutOrder?: string;
   /** Part of the pods' names, and the only one of its kind. */
   readonly name: string;
   /** The rows of the ledger it shows something of. */

@@ -100,14 +100,6 @@ const DIFFERENCES: readonly Difference[] = [
     becomes: "",
     why: "the Go kubelet pulls the images of volumes again at every sync of a pod, also when its containers run; so the sequence has it too",
   },
-  {
-    cases: /^pull-too-many$/,
-    part: SEQUENCE,
-    side: "go",
-    text: /(?<first>"Normal Pulled spec\.containers\{main\} Successfully(?:[^"\\]|\\.)*","Warning Failed spec\.containers\{main\} (?:[^"\\]|\\.)*"),(?<second>(?:"(?:Normal|Warning) (?:Pulling|Failed) spec\.containers\{second\} (?:[^"\\]|\\.)*",){3})/g,
-    becomes: "$<second>$<first>,",
-    why: "containers of one pod pull their images beside one another; under the Go kubelet the second waits for the first",
-  },
 ];
 
 export const LOOKS = ["statuses", "events", "views", "node", "requests"] as const satisfies readonly (keyof Look)[];

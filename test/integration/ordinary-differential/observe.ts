@@ -95,7 +95,8 @@ export function answerOf(
 export function sequenceAnswer(one: Case, sequence: PodSequence, side: Side, needed: Set<Difference>): unknown {
   const { leavesOut } = one;
   const isKept = (event: string) => leavesOut?.part !== "events" || !leavesOut.keys.test(event);
-  const answer = { ...sequence, events: sequence.events.filter(isKept) };
+  const events = sequence.events.filter(isKept);
+  const answer = { ...sequence, events: one.eventsWithoutOrder === undefined ? events : events.toSorted() };
   return side === "go" ? answer : rewriteOfDeckhand(questionOf(one.name, SEQUENCE), answer, needed);
 }
 

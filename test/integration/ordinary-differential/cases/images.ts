@@ -155,6 +155,8 @@ export const OVER_THE_LIMIT: readonly Case[] = [
   {
     name: "pull-too-many",
     rows: ["9.4"],
+    eventsWithoutOrder:
+      "the two containers pull beside one another; under the Go kubelet the second waits for the first",
     ending: told("pull QPS exceeded"),
     spec: (place) => ({
       containers: [
