@@ -1,5 +1,5 @@
 /** Kubelets with one rule about the lives of containers left out, made as those of `mutants.ts` are. */
-import type { Pod } from "../src/api/gen/core-v1.ts";
+import type { Container, Pod } from "../src/api/gen/core-v1.ts";
 import type { KubeletPorts } from "../src/app/compose.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
 import type { ApiServer, WatchEvent } from "../src/ports/api-server.ts";
@@ -68,6 +68,16 @@ const twice = async (ports: KubeletPorts, id: string, command: readonly string[]
   await once(ports, id, command);
   await once(ports, id, command);
 };
+
+/** Pods with their containers as this agent reads them. */
+export const readingContainers = (
+  ports: KubeletPorts,
+  change: (container: Container) => Container,
+): Partial<KubeletPorts> =>
+  reading(ports, (pod) => ({
+    ...pod,
+    spec: { ...pod.spec, containers: (pod.spec?.containers ?? []).map(change) },
+  }));
 
 /** Pods as this agent reads them. */
 export function reading({ api }: KubeletPorts, change: (pod: Pod) => Pod): Partial<KubeletPorts> {
@@ -179,15 +189,9 @@ const grantsUnwritten = changed(({ files }) => ({
 }));
 
 const restartsForResizes = changed((ports) =>
-  reading(ports, (pod) => ({
-    ...pod,
-    spec: {
-      ...pod.spec,
-      containers: (pod.spec?.containers ?? []).map((container) => ({
-        ...container,
-        resizePolicy: [{ resourceName: "cpu", restartPolicy: "RestartContainer" }],
-      })),
-    },
+  readingContainers(ports, (container) => ({
+    ...container,
+    resizePolicy: [{ resourceName: "cpu", restartPolicy: "RestartContainer" }],
   })),
 );
 

@@ -4,7 +4,7 @@ import type { RuntimeStatus } from "../src/domain/runtime/runtime-info.ts";
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";
 import type { ApiServer } from "../src/ports/api-server.ts";
 import { kubeletWith } from "./kubelet.ts";
-import { reading } from "./life-mutants.ts";
+import { reading, readingContainers } from "./life-mutants.ts";
 import { changed, instead, type Mutant, without } from "./mutants.ts";
 import { MANIFEST_FLAGS } from "./scenarios/with-rules.ts";
 import type { AgentFactory } from "./sim-node.ts";
@@ -102,17 +102,11 @@ const forgetsHooks = changed(({ files }, node) => ({
 
 /** A container that takes one resource by a restart takes the other one by a restart too. */
 const restartsForEveryResize = changed((ports) =>
-  reading(ports, (pod) => ({
-    ...pod,
-    spec: {
-      ...pod.spec,
-      containers: (pod.spec?.containers ?? []).map((container) => ({
-        ...container,
-        ...(container.resizePolicy && {
-          resizePolicy: ["cpu", "memory"].map((resourceName) => ({ resourceName, restartPolicy: "RestartContainer" })),
-        }),
-      })),
-    },
+  readingContainers(ports, (container) => ({
+    ...container,
+    ...(container.resizePolicy && {
+      resizePolicy: ["cpu", "memory"].map((resourceName) => ({ resourceName, restartPolicy: "RestartContainer" })),
+    }),
   })),
 );
 

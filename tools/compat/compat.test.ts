@@ -270,5 +270,13 @@ test("a test file ran on real parts when it started Deckhand beside a real part,
   assert.equal(ranOnRealParts(runOf([{}]), "test/other.test.ts"), false);
   const { startedParts: _, ...earlier } = runOf([{}]);
   assert.equal(ranOnRealParts(earlier, FILE), false, "no list, and not in a guest");
-  assert.equal(ranOnRealParts(earlier, "test/installed/service.test.ts"), true);
+  const installed = "test/installed/service.test.ts";
+  assert.equal(ranOnRealParts(earlier, installed), true);
+  assert.equal(ranOnRealParts(runOf([{}]), installed), true, "also in a report of which another file ran again");
+  const listed = { [installed]: ["guest"] };
+  assert.equal(
+    ranOnRealParts({ ...earlier, startedParts: listed }, installed),
+    false,
+    "once it has a list, that decides",
+  );
 });

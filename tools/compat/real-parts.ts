@@ -9,7 +9,7 @@ const REAL_PARTS: ReadonlySet<string> = new Set(["containerd", "kube-apiserver",
 const IN_GUESTS = /^test\/(?:installed|guest)\//;
 
 export function ranOnRealParts(run: RunRecord, file: string): boolean {
-  if (run.startedParts === undefined) return IN_GUESTS.test(file);
-  const started = run.startedParts[file] ?? [];
+  const started = run.startedParts?.[file];
+  if (started === undefined) return IN_GUESTS.test(file);
   return started.includes(AGENT) && started.some((part) => REAL_PARTS.has(part));
 }

@@ -173,7 +173,7 @@ test("[10.1] what no event told the next list finds", async () => {
   await end();
 });
 
-test("[10.1] a pod whose status the runtime does not report is asked for again after 0.1 to 3 s, and counts as failed until then", async () => {
+test("[10.1] a pod whose status the runtime does not report is queried again after 0.1 to 3 s, and counts as failed until then", async () => {
   const { clock, looks, statusFailures, tell, trouble, end } = world();
   const failures: (string | undefined)[] = [];
   statusFailures.watch((uid) => failures.push(statusFailures.get(uid)));
@@ -192,7 +192,7 @@ test("[10.1] a pod whose status the runtime does not report is asked for again a
   assert.deepEqual(failures, ["no answer", undefined]);
   const { length } = looks;
   await clock.advance(10_000);
-  assert.equal(looks.length, length, "a reported status is not asked for again");
+  assert.equal(looks.length, length, "a reported status is not queried again");
   await end();
 });
 

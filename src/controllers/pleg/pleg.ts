@@ -1,7 +1,7 @@
 /**
  * Watches the runtime. Its events are hints that make one pod be looked at; the list is the truth and is read at the start, whenever
  * the stream of events breaks, and every half minute or so besides. A runtime without events is listed every second. A pod whose status the
- * runtime does not report is asked for again soon, and stands in `statusFailures` until the runtime reports it.
+ * runtime does not report is queried again soon, and stands in `statusFailures` until the runtime reports it.
  *
  * Losing any event costs time, never correctness: the next list finds what it told. Only an end is looked at at once. What came
  * to be was made by a worker, which looks for itself when its call returns: such a hint waits, and so does any while the pod's worker
