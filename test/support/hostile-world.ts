@@ -8,8 +8,10 @@ import { NODE_OPTIONS } from "../../tools/build/executable.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { waitUntil } from "../cluster/wait.ts";
+import { figure } from "../figures.ts";
 import { scrape } from "../integration/node-metrics/scrape.ts";
 import { builtBundle } from "./built-program.ts";
+import { readExposition } from "./exposition.ts";
 import { cpuMsOf } from "./process-time.ts";
 import { rawApi } from "./raw-api.ts";
 import { LASTING } from "./survival-world.ts";
@@ -18,6 +20,16 @@ const SERVER = fileURLToPath(new URL("hostile-pod-server.ts", import.meta.url));
 const PORTS = { grpc: 17_001, http: 17_002 };
 /** A probe that a pod's author wants to last: it fails for as long as the test runs and ends nothing. */
 const LASTING_PROBE = { periodSeconds: 1, timeoutSeconds: 60, failureThreshold: 1_000_000 };
+
+/** Its container is probed every second; the probe itself notes when, by the machine's uptime in seconds. */
+export const probedOn = ({ name }: ClusterNode): string => `probed-${name}`;
+const NOTED_PROBE = {
+  exec: { command: ["sh", "-c", "cut -d. -f1 /proc/uptime >> /tmp/probed"] },
+  periodSeconds: 1,
+  failureThreshold: 3,
+};
+/** Times are whole seconds: two seconds between two probes are one second, rounded. */
+const PROBE_GAP_SECONDS_MAX = 2;
 
 /** As a pod with `limits.cpu` of 200m: what it costs others is to be the agent's time, not the core that it keeps busy itself. */
 const SERVER_QUOTA = "20000";
@@ -124,6 +136,30 @@ export class HostileWorld {
     await waitUntil(`${name} to run`, 30_000, isRunning, 20);
   }
 
+  async startProbed(node: ClusterNode): Promise<void> {
+    await this.create(this.podOf(probedOn(node), { livenessProbe: NOTED_PROBE }, {}, node));
+    await this.runs(probedOn(node));
+    const isProbed = () => this.cluster.kubectl("exec", probedOn(node), "--", "test", "-s", "/tmp/probed");
+    await waitUntil("its first probe", 30_000, async () => (await isProbed()) === "", 500);
+  }
+
+  /** Of the pod beside the hostile ones. */
+  async lastProbeSeconds(): Promise<number> {
+    return (await this.#probeTimes()).at(-1) ?? 0;
+  }
+
+  async assertProbedSince(beginSeconds: number, probesMin: number): Promise<void> {
+    const seconds = (await this.#probeTimes()).filter((at) => at >= beginSeconds);
+    const gaps = seconds.slice(1).map((at, index) => at - (seconds[index] ?? at));
+    figure("longest time between two probes", Math.max(...gaps), "s");
+    assert.ok(gaps.length >= probesMin && Math.max(...gaps) <= PROBE_GAP_SECONDS_MAX, gaps.join(" "));
+  }
+
+  async #probeTimes(): Promise<readonly number[]> {
+    const text = await this.cluster.kubectl("exec", probedOn(this.node), "--", "cat", "/tmp/probed");
+    return text.trim().split("\n").map(Number);
+  }
+
   /** When the node's lease was renewed last, by the API server's word. */
   async leaseWallMs(): Promise<number> {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${this.node.name}`;
@@ -136,9 +172,10 @@ export class HostileWorld {
     return 1024 * Number(/^VmRSS:\s*(\d+)/m.exec(status)?.[1]);
   }
 
-  /** Since it was asked the last time. */
+  /** Since it was read the last time. Through the API server: the agent may cut connections from the address of hostile clients. */
   async loopDelayMs(): Promise<{ readonly p99: number; readonly max: number }> {
-    const figures = await scrape(this.cluster, this.node);
+    const path = `/api/v1/nodes/${this.node.name}/proxy/metrics`;
+    const figures = readExposition(await this.cluster.kubectl("get", "--raw", path));
     const of = (name: string) => 1_000 * (figures.get(name)?.samples[0]?.value ?? Number.NaN);
     return { p99: of("nodejs_eventloop_lag_p99_seconds"), max: of("nodejs_eventloop_lag_max_seconds") };
   }
