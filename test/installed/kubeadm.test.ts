@@ -30,7 +30,49 @@ const PODS = [
   "kube-scheduler",
 ];
 
-/** Has mounts of every common kind, and is ready once it has found a name of the cluster's. */
+/** A disk without a file system: the agent makes one. */
+const DEVICE = "/dev/loop7";
+const MAKE_DEVICE = `truncate --size=64M /root/disk.img && losetup ${DEVICE} /root/disk.img`;
+const CAPACITY = { storage: "64Mi" };
+const DISK = [
+  {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name: "disk" },
+    spec: {
+      capacity: CAPACITY,
+      accessModes: ["ReadWriteOnce"],
+      claimRef: { namespace: "default", name: "disk" },
+      local: { path: DEVICE, fsType: "ext4" },
+      nodeAffinity: {
+        required: {
+          nodeSelectorTerms: [
+            { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: ["two"] }] },
+          ],
+        },
+      },
+    },
+  },
+  {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: { name: "disk" },
+    spec: {
+      accessModes: ["ReadWriteOnce"],
+      storageClassName: "",
+      volumeName: "disk",
+      resources: { requests: CAPACITY },
+    },
+  },
+];
+
+/** Forwards a port of the pod and answers with the first line that the pod says there. */
+const FORWARD = `kubectl port-forward pod/looks-up 18080:8080 >/dev/null & forward=$!
+  trap 'kill $forward' EXIT
+  until line=$(exec 3<>/dev/tcp/127.0.0.1/18080 && timeout 60 head -n 1 <&3) && [ -n "$line" ]; do sleep 1; done
+  echo "$line"`;
+
+/** Has mounts of every common kind, serves a port, and is ready once it has found a name of the cluster's. */
 const POD = {
   apiVersion: "v1",
   kind: "Pod",
@@ -45,18 +87,20 @@ const POD = {
         command: [
           "sh",
           "-c",
-          "until nslookup -type=a kubernetes.default.svc.cluster.local; do sleep 1; done; touch /memory/found; exec sleep 86400",
+          "nc -ll -p 8080 -e echo here & until nslookup -type=a kubernetes.default.svc.cluster.local; do sleep 1; done; touch /memory/found; exec sleep 86400",
         ],
         readinessProbe: { exec: { command: ["test", "-e", "/memory/found"] }, timeoutSeconds: 30 },
         volumeMounts: [
           { name: "memory", mountPath: "/memory" },
           { name: "config", mountPath: "/config" },
+          { name: "disk", mountPath: "/disk" },
         ],
       },
     ],
     volumes: [
       { name: "memory", emptyDir: { medium: "Memory" } },
       { name: "config", configMap: { name: "kube-root-ca.crt" } },
+      { name: "disk", persistentVolumeClaim: { claimName: "disk" } },
     ],
   },
 };
@@ -104,7 +148,7 @@ for (const agent of AGENTS) {
       assert.match(await one.must("cat /etc/kubernetes/kubelet.conf"), /client-key: \S+\/kubelet-client-current\.pem/);
     });
 
-    test("[2.1] [27.1.2] [27.1.3] join: the second machine is Ready by a token, and its pods find the cluster's names", async () => {
+    test("[2.1] [27.1.2] [27.1.3] join: the second machine is Ready by a token; its pods find the cluster's names, have a new file system, and can be entered", async () => {
       two = await machines.start("two", agent);
       const [print = "", join = "", ...rest] = examplesUnder("docs/install.md", "Joining a node by kubeadm");
       const printed = (await typed(one, print)).trim();
@@ -114,10 +158,17 @@ for (const agent of AGENTS) {
       figure(`${agent}: until the end of kubeadm join`, secondsSince(startedMs), "s");
       for (const line of rest) await typedWhereItBelongs(line);
       figure(`${agent}: from kubeadm join to a Ready node`, secondsSince(startedMs), "s");
-      await one.put({ "/root/pod.json": { content: JSON.stringify(POD) } });
+      await two.must(MAKE_DEVICE);
+      const items = [...DISK, POD];
+      await one.put({ "/root/pod.json": { content: JSON.stringify({ apiVersion: "v1", kind: "List", items }) } });
       await typed(one, "kubectl create -f pod.json; kubectl wait pod/looks-up --for=condition=Ready --timeout=20m");
       figure(`${agent}: from kubeadm join to a pod that found a name`, secondsSince(startedMs), "s");
       assert.match(await typed(one, "kubectl logs looks-up"), /Address: 198\.19\.0\.1\b/);
+      assert.match(
+        await typed(one, "kubectl exec looks-up -- grep ' /disk ' /proc/mounts"),
+        /^\/dev\/loop7 \/disk ext4 /,
+      );
+      assert.equal(await typed(one, FORWARD), "here\n");
     });
 
     test("[27.1.2] upgrade node: its files are written anew, and the agent carries on with the pods", async () => {
