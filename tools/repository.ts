@@ -46,8 +46,9 @@ export function git(...args: readonly string[]): string {
 
 export const currentCommit = (): string => git("rev-parse", "HEAD");
 
-/** Whether the tree differs from its commit. What git ignores does not count, nor do reports that wait to be committed. */
-export const isDirty = (): boolean => git("status", "--porcelain", "--", ".", ":!docs/proofs") !== "";
+/** Whether the tree differs from its commit. What git ignores does not count, nor do the reports of proofs and `reports`, which wait to be committed. */
+export const isDirty = (...reports: readonly string[]): boolean =>
+  git("status", "--porcelain", "--", ".", ...["docs/proofs", ...reports].map((path) => `:!${path}`)) !== "";
 
 /** Whether HEAD descends from `commit`. */
 export function isAncestor(commit: string): boolean {

@@ -1,6 +1,7 @@
 /** One run: a cluster of its own with the agent in question, upstream's tests on it part by part, and what came of each. */
 import { mkdir, rm } from "node:fs/promises";
 import { errorText } from "../../src/base/error-text.ts";
+import { currentCommit } from "../../tools/repository.ts";
 import { type Cluster, type ClusterNode, startCluster } from "../cluster/cluster.ts";
 import { command } from "../cluster/command.ts";
 import type { AgentOptions } from "../cluster/node.ts";
@@ -9,13 +10,23 @@ import { waitUntil } from "../cluster/wait.ts";
 import { startClusterNames } from "./cluster-names.ts";
 import { conformanceImages } from "./images.ts";
 import { focusOf } from "./ratchet.ts";
-import { mergeOutcomes, passed, type Report, readGinkgoReport, suiteProblems, type TestOutcome } from "./results.ts";
+import {
+  mergeOutcomes,
+  passed,
+  type Report,
+  type RunEnvironment,
+  readGinkgoReport,
+  suiteProblems,
+  type TestOutcome,
+} from "./results.ts";
 import { RunWatch, type Teller } from "./run-watch.ts";
 import { PARTS, type Part, type PartRun, partOf, runPart } from "./suite.ts";
 
 export interface RunOptions extends Teller {
   readonly agent: "go" | "deckhand";
   readonly agentOptions?: AgentOptions;
+  /** How many nodes, all with this agent. */
+  readonly nodes: number;
   /** Which parts, and with how many processes each. */
   readonly parts: Readonly<Partial<Record<Part, number>>>;
   readonly focus?: string | undefined;
@@ -45,7 +56,10 @@ export async function runConformance(options: RunOptions): Promise<RunResult> {
   await mkdir(folder, { recursive: true });
   const cluster = await startCluster({
     controlPlane: "full",
-    nodes: [{ agent, ...(options.agentOptions === undefined ? {} : { options: options.agentOptions }) }],
+    nodes: Array.from({ length: options.nodes }, () => ({
+      agent,
+      ...(options.agentOptions === undefined ? {} : { options: options.agentOptions }),
+    })),
     images: () => Promise.resolve(images),
     report: say,
     signal,
@@ -53,11 +67,11 @@ export async function runConformance(options: RunOptions): Promise<RunResult> {
   const problems: string[] = [];
   let result: RunResult;
   try {
-    const [node] = cluster.nodes;
-    if (node === undefined) throw new Error("the cluster came up without its node");
-    await startClusterNames(cluster, node, parts);
-    await nodeReady(cluster, node);
-    result = await testNode(cluster, node, parts, options);
+    for (const node of cluster.nodes) {
+      await startClusterNames(cluster, node, parts);
+      await nodeReady(cluster, node);
+    }
+    result = await testCluster(cluster, parts, options);
   } finally {
     // What is left behind fails the run, but an hour of results is not lost by it.
     await cluster.down().catch((error: unknown) => problems.push(errorText(error)));
@@ -77,8 +91,11 @@ const nodeReady = (cluster: Cluster, node: ClusterNode) =>
     500,
   );
 
-async function testNode(cluster: Cluster, node: ClusterNode, parts: Parts, options: RunOptions): Promise<RunResult> {
-  await using watch = new RunWatch(cluster, node, options.folder, options);
+async function testCluster(cluster: Cluster, parts: Parts, options: RunOptions): Promise<RunResult> {
+  const [node] = cluster.nodes;
+  if (node === undefined) throw new Error("a cluster without a node cannot be tested");
+  const environment = await environmentOf(cluster, node);
+  await using watch = new RunWatch(cluster, options.folder, options);
   const startedMs = performance.now();
   const wallSeconds: Record<string, number> = {};
   const problems: string[] = [];
@@ -100,6 +117,7 @@ async function testNode(cluster: Cluster, node: ClusterNode, parts: Parts, optio
   await watch.finish();
   const report: Report = {
     agent: options.agent,
+    environment,
     date: new Date().toISOString().slice(0, 10),
     runs: 1,
     versions: await versions(cluster, node, parts),
@@ -141,20 +159,39 @@ async function runLostAgain(
   return again;
 }
 
-async function versions(cluster: Cluster, node: ClusterNode, parts: Parts): Promise<Readonly<Record<string, string>>> {
+async function nodeInfo(cluster: Cluster, node: ClusterNode): Promise<Readonly<Record<string, string>>> {
   const { status } = JSON.parse(await cluster.kubectl("get", "node", node.name, "-o", "json")) as {
     readonly status: { readonly nodeInfo: Readonly<Record<string, string>> };
   };
+  return status.nodeInfo;
+}
+
+async function environmentOf(cluster: Cluster, node: ClusterNode): Promise<RunEnvironment> {
+  const info = await nodeInfo(cluster, node);
+  const configz = await cluster.kubectl("get", "--raw", `/api/v1/nodes/${node.name}/proxy/configz`);
+  const { kubeletconfig } = JSON.parse(configz) as { readonly kubeletconfig: { readonly cgroupDriver: string } };
+  const { stdout: fileSystem } = await node.run("stat", "--file-system", "--format=%T", "/sys/fs/cgroup");
+  return {
+    commit: currentCommit(),
+    platform: `${info["operatingSystem"]}/${info["architecture"]}`,
+    cgroupVersion: fileSystem.trim() === "cgroup2fs" ? "v2" : "v1",
+    cgroupDriver: kubeletconfig.cgroupDriver,
+    nodes: cluster.nodes.length,
+  };
+}
+
+async function versions(cluster: Cluster, node: ClusterNode, parts: Parts): Promise<Readonly<Record<string, string>>> {
+  const info = await nodeInfo(cluster, node);
   const server = JSON.parse(await cluster.kubectl("get", "--raw", "/version")) as { readonly gitVersion: string };
   const first = async (program: "runc" | "etcd" | "coredns") =>
     /v?\d+\.\d+\.\d+/.exec(await command(parts.path(program), ["--version"]))?.[0] ?? "unknown";
   return {
     kubernetes: server.gitVersion,
-    kubelet: status.nodeInfo["kubeletVersion"] ?? "unknown",
-    runtime: status.nodeInfo["containerRuntimeVersion"] ?? "unknown",
+    kubelet: info["kubeletVersion"] ?? "unknown",
+    runtime: info["containerRuntimeVersion"] ?? "unknown",
     runc: await first("runc"),
     etcd: await first("etcd"),
     coredns: await first("coredns"),
-    kernel: status.nodeInfo["kernelVersion"] ?? "unknown",
+    kernel: info["kernelVersion"] ?? "unknown",
   };
 }

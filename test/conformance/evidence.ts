@@ -24,15 +24,13 @@ const folderName = (test: string): string =>
 
 export class Evidence {
   readonly #cluster: Cluster;
-  readonly #node: ClusterNode;
   readonly #audit: Audit;
   readonly #folder: string;
   /** Of namespaces, pods, sandboxes and containers → the folder of the test they were of. */
   readonly #owners = new Map<string, string>();
 
-  constructor(cluster: Cluster, node: ClusterNode, audit: Audit, folder: string) {
+  constructor(cluster: Cluster, audit: Audit, folder: string) {
     this.#cluster = cluster;
-    this.#node = node;
     this.#audit = audit;
     this.#folder = folder;
   }
@@ -66,10 +64,14 @@ export class Evidence {
   /** Picks the lines about failed tests from the logs of the whole run. */
   async pickLogs(): Promise<void> {
     if (this.#owners.size === 0) return;
-    const log = (name: string) => this.#cluster.component(`${name}@${this.#node.name}`).logFile;
+    for (const node of this.#cluster.nodes) await this.#pickLogsOf(node);
+  }
+
+  async #pickLogsOf(node: ClusterNode): Promise<void> {
+    const log = (name: string) => this.#cluster.component(`${name}@${node.name}`).logFile;
     await this.#pick(log("containerd"), "cri.log", true);
     await this.#pick(log("kubelet"), "agent.log", false);
-    const journal = join(this.#node.folder, "lib", "kubelet", "deckhand", "journal");
+    const journal = join(node.folder, "lib", "kubelet", "deckhand", "journal");
     const segments = await readdir(journal).catch((): string[] => []); // The Go kubelet has none.
     for (const segment of segments.toSorted()) await this.#pick(join(journal, segment), "journal.log", false);
   }

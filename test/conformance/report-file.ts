@@ -1,7 +1,7 @@
 /** Reports as files: one test a line, so that a difference between two runs can be read. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { fields, list, number, optional, parseJson, record, text } from "../../tools/shape.ts";
-import type { Report, TestOutcome } from "./results.ts";
+import type { Report, RunEnvironment, TestOutcome } from "./results.ts";
 
 /** What is kept of the runs, and what is written from it. */
 export const places = {
@@ -26,13 +26,29 @@ export function parseReport(source: string, where: string): Report {
   const report = fields(parseJson(source), where);
   const agent = text(report["agent"], `${where}: agent`);
   if (agent !== "go" && agent !== "deckhand") throw new Error(`${where}: there is no agent "${agent}"`);
+  const environment = optional(report["environment"], `${where}: environment`, parseEnvironment);
   return {
     agent,
+    ...(environment === undefined ? {} : { environment }),
     date: text(report["date"], `${where}: date`),
     runs: number(report["runs"], `${where}: runs`),
     versions: record(report["versions"], `${where}: versions`, text),
     wallSeconds: record(report["wallSeconds"], `${where}: wallSeconds`, number),
     tests: list(report["tests"], `${where}: tests`, parseOutcome),
+  };
+}
+
+function parseEnvironment(value: unknown, where: string): RunEnvironment {
+  const environment = fields(value, where);
+  const cgroupVersion = text(environment["cgroupVersion"], `${where}.cgroupVersion`);
+  if (cgroupVersion !== "v1" && cgroupVersion !== "v2")
+    throw new Error(`${where}: no cgroup version "${cgroupVersion}"`);
+  return {
+    commit: text(environment["commit"], `${where}.commit`),
+    platform: text(environment["platform"], `${where}.platform`),
+    cgroupVersion,
+    cgroupDriver: text(environment["cgroupDriver"], `${where}.cgroupDriver`),
+    nodes: number(environment["nodes"], `${where}.nodes`),
   };
 }
 
@@ -55,8 +71,11 @@ function parseOutcome(value: unknown, where: string): TestOutcome {
 }
 
 export function reportText(report: Report): string {
-  const { agent, date, runs, versions, wallSeconds, tests } = report;
-  const head = JSON.stringify({ agent, date, runs, versions, wallSeconds }, undefined, 2).replace(/\n\}$/, "");
+  const { agent, environment, date, runs, versions, wallSeconds, tests } = report;
+  const head = JSON.stringify({ agent, environment, date, runs, versions, wallSeconds }, undefined, 2).replace(
+    /\n\}$/,
+    "",
+  );
   const lines = tests.map(({ name, passes, fails, seconds, failure, asks, waitsFor }) =>
     // The order of fields is fixed here, whatever it was in memory.
     JSON.stringify({ name, passes, fails, seconds, failure, asks, waitsFor }),

@@ -117,6 +117,31 @@ describe("the report of a run", () => {
     );
   });
 
+  test("the commit, the platform, the cgroup version and the driver stand in the first lines, in the file too", () => {
+    const environment = {
+      commit: "8f0bf7d",
+      platform: "linux/amd64",
+      cgroupVersion: "v1",
+      cgroupDriver: "cgroupfs",
+      nodes: 2,
+    } as const;
+    const [ours, theirs] = [
+      { ...deckhand, environment },
+      { ...go, environment: { ...environment, nodes: 1 } },
+    ];
+    const where = "commit 8f0bf7d, linux/amd64, cgroup v1, cgroup driver cgroupfs";
+    assert.deepEqual(markdownReport(ours).split("\n").slice(0, 3), [
+      "# Conformance run: Deckhand",
+      "",
+      `- Deckhand: ${where}, 2 nodes`,
+    ]);
+    assert.deepEqual(docsPage(theirs, ours, explained).split("\n").slice(4, 6), [
+      `- Go kubelet: ${where}, one node`,
+      `- Deckhand: ${where}, 2 nodes`,
+    ]);
+    assert.deepEqual(parseReport(reportText(ours), "here"), ours);
+  });
+
   test("a test that one of them did not run is not called failed", () => {
     has(
       markdownReport({ ...deckhand, tests: deckhand.tests.slice(0, 1) }, go),

@@ -4,6 +4,7 @@ import {
   agentName,
   bySig,
   type Explained,
+  environments,
   explainedFailures,
   failuresByFeature,
   flakyTests,
@@ -23,6 +24,7 @@ export function markdownReport(report: Report, other?: Report): string {
   return [
     `# Conformance run: ${agentName(report)}`,
     "",
+    ...withGap(environments([report])),
     `${score(report.tests)} tests passed, on ${report.date}.`,
     "",
     ...section("By SIG", bySig(reports)),
@@ -41,9 +43,10 @@ export function docsPage(go: Report, deckhand: Report, explained: Explained, bro
     `# Conformance: upstream's own tests
 
 Written by \`npm run conformance\` from its runs; do not edit.
-
-The tests of Kubernetes ${kubernetesOf(deckhand)} with the label Conformance or NodeConformance (\`test/e2e\`), on a cluster of one node made by
-\`test/cluster\`: a real API server, the real controllers and scheduler, containerd and runc. Both agents run on the same node and get the
+`,
+    ...withGap(environments(reports)),
+    `The tests of Kubernetes ${kubernetesOf(deckhand)} with the label Conformance or NodeConformance (\`test/e2e\`), on a cluster made by
+\`test/cluster\`: a real API server, the real controllers and scheduler, containerd and runc. Both agents run on the same machine and get the
 same tests. A test counts as passed when it passed at least once; one that also failed is named below. Seconds are those of the last run.
 `,
     ...section("Passed, by SIG", bySig(reports)),
@@ -77,7 +80,7 @@ const seenBreaking = (broken: Report): readonly string[] => [
 /** For the README: how far it is. */
 export const readmeLine = (go: Report, deckhand: Report): string =>
   `Of upstream's own end-to-end tests for Kubernetes ${kubernetesOf(deckhand)} (labels Conformance and NodeConformance) Deckhand passes ` +
-  `**${scoreAmong(deckhand, [go, deckhand])}**; the Go kubelet passes ${scoreAmong(go, [go, deckhand])} on the same node. ` +
+  `**${scoreAmong(deckhand, [go, deckhand])}**; the Go kubelet passes ${scoreAmong(go, [go, deckhand])} on the same machine. ` +
   "[docs/conformance.md](docs/conformance.md) has them test by test, and what the failing ones wait for.";
 
 /** The README with this line between the markers. */
@@ -99,5 +102,6 @@ function section(title: string, lines: readonly string[]): readonly string[] {
   return [`## ${title}`, "", ...withoutEnd(lines), ""];
 }
 
+const withGap = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? [] : [...lines, ""]);
 const orNone = (lines: readonly string[]): readonly string[] => (lines.length === 0 ? ["None."] : lines);
 const withoutEnd = (lines: readonly string[]): readonly string[] => (lines.at(-1) === "" ? lines.slice(0, -1) : lines);

@@ -144,6 +144,9 @@ describe("several runs", () => {
   test("other versions and another agent are refused", () => {
     const other = report({ versions: { kubernetes: "v1.36.5" } });
     assert.throws(() => mergeReports(report({}), other), /different versions/);
+    const environment = { platform: "linux/amd64", cgroupVersion: "v1", cgroupDriver: "cgroupfs", nodes: 2 } as const;
+    const of = (commit: string) => report({ environment: { commit, ...environment } });
+    assert.throws(() => mergeReports(of("a"), of("b")), /different environment/);
     assert.throws(() => mergeReports(report({}), report({ agent: "go" })), /report of go/);
   });
 

@@ -23,8 +23,22 @@ export interface TestOutcome {
   readonly waitsFor?: readonly string[];
 }
 
+/** The sources and the cluster of a run. */
+export interface RunEnvironment {
+  /** The repository's commit: Deckhand's sources, and the cluster that either agent runs in. */
+  readonly commit: string;
+  /** "linux/amd64". */
+  readonly platform: string;
+  readonly cgroupVersion: "v1" | "v2";
+  /** As the nodes' /configz has it. */
+  readonly cgroupDriver: string;
+  readonly nodes: number;
+}
+
 export interface Report {
   readonly agent: "go" | "deckhand";
+  /** Absent in a report of one node from before runs recorded it. */
+  readonly environment?: RunEnvironment;
   /** YYYY-MM-DD, of the last run. */
   readonly date: string;
   readonly runs: number;
@@ -76,9 +90,11 @@ export function suiteProblems(json: unknown): readonly string[] {
 /** The same agent on the same parts, once more. */
 export function mergeReports(older: Report, newer: Report): Report {
   if (older.agent !== newer.agent) throw new Error(`a report of ${newer.agent} is not one of ${older.agent}`);
-  if (!isDeepStrictEqual(older.versions, newer.versions)) {
+  for (const what of ["versions", "environment"] as const) {
+    const [before, now] = [older[what], newer[what]];
+    if (isDeepStrictEqual(before, now)) continue;
     throw new Error(
-      `results of different versions cannot be added: ${JSON.stringify(older.versions)} and ${JSON.stringify(newer.versions)}`,
+      `runs with different ${what} cannot be added: ${JSON.stringify(before)} and ${JSON.stringify(now)}`,
     );
   }
   return {

@@ -1,6 +1,6 @@
 /** Watches a run from outside: what ginkgo prints, what the tests do by the audit log, and what a failing one leaves. */
 import { join } from "node:path";
-import type { Cluster, ClusterNode } from "../cluster/cluster.ts";
+import type { Cluster } from "../cluster/cluster.ts";
 import { pause } from "../cluster/wait.ts";
 import { Audit } from "./audit.ts";
 import { Evidence } from "./evidence.ts";
@@ -26,10 +26,10 @@ export class RunWatch {
   #looking: Promise<void> = Promise.resolve();
   #taking: Promise<void> = Promise.resolve();
 
-  constructor(cluster: Cluster, node: ClusterNode, folder: string, teller: Teller) {
+  constructor(cluster: Cluster, folder: string, teller: Teller) {
     this.#teller = teller;
     this.#auditLog = new GrowingFile(cluster.api.auditLog);
-    this.#evidence = new Evidence(cluster, node, this.#audit, join(folder, "failures"));
+    this.#evidence = new Evidence(cluster, this.#audit, join(folder, "failures"));
     this.#turning = this.#turn();
   }
 

@@ -1,12 +1,13 @@
 /**
- * `npm run conformance`: upstream's own tests on a node of ours or of the Go kubelet's. A whole run writes what the repository says of it; what a run
- * printed, its report and what its failures left are in `.runs/conformance/<agent>`.
+ * `npm run conformance`: upstream's own tests on nodes of ours or of the Go kubelet's. A whole run has two nodes and writes what the repository says
+ * about it; its report names the commit, so the tree must be clean. What a run printed, its report and what its failures left are in
+ * `.runs/conformance/<agent>`.
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { errorText } from "../../src/base/error-text.ts";
-import { inRepository } from "../../tools/repository.ts";
+import { inRepository, isDirty } from "../../tools/repository.ts";
 import { interrupted } from "../cluster/interrupted.ts";
 import { runConformance } from "./conformance-run.ts";
 import { isNotBuilt } from "./features.ts";
@@ -21,6 +22,7 @@ const USAGE = `npm run conformance -- --agent go|deckhand
 
   --focus RE       only tests whose text matches, as ginkgo's --focus
   --procs N        how many parallel tests run at once (default 12)
+  --nodes N        on how many nodes (default 2; a report that is kept is of 2)
   --subset         only the tests that CI runs
   --part PART      only this part of them, added to the last report: parallel, slow, waiting or serial; may be given again
   --rerun-failed   only those that did not pass in the last run, added to its report
@@ -30,6 +32,7 @@ const USAGE = `npm run conformance -- --agent go|deckhand
 const file = (name: keyof typeof places) => inRepository(places[name]);
 const kept = { go: file("baseline"), deckhand: file("latest") } as const;
 const BROKEN_AGENT = inRepository("test/conformance/broken-agent.ts");
+const KEPT_NODES = 2;
 const SLOW_PROCS = 8;
 /** They do nothing but wait. */
 const WAITING_PROCS = 40;
@@ -37,6 +40,7 @@ const WAITING_PROCS = 40;
 interface Wanted {
   readonly agent: "go" | "deckhand";
   readonly procs: number;
+  readonly nodes: number;
   readonly focus: string | undefined;
   /** The names it is about, where they are known before. */
   readonly names: readonly string[] | undefined;
@@ -53,6 +57,7 @@ function wanted(argv: readonly string[]): Wanted | undefined {
       agent: { type: "string" },
       focus: { type: "string" },
       procs: { type: "string", default: "12" },
+      nodes: { type: "string", default: String(KEPT_NODES) },
       subset: { type: "boolean", default: false },
       "rerun-failed": { type: "boolean", default: false },
       broken: { type: "boolean", default: false },
@@ -61,11 +66,15 @@ function wanted(argv: readonly string[]): Wanted | undefined {
   });
   const { agent, focus, subset, broken } = values;
   const parts = PARTS.filter((part) => values.part?.includes(part) ?? true);
-  const [again, procs] = [values["rerun-failed"], Number(values.procs)];
-  if ((agent !== "go" && agent !== "deckhand") || !Number.isSafeInteger(procs) || procs < 1) return undefined;
+  const again = values["rerun-failed"];
+  const [procs, nodes] = [Number(values.procs), Number(values.nodes)];
+  const isCount = (value: number) => Number.isSafeInteger(value) && value > 0;
+  if ((agent !== "go" && agent !== "deckhand") || !isCount(procs) || !isCount(nodes)) return undefined;
   if ([focus !== undefined, subset, again, broken].filter(Boolean).length > 1) return undefined;
   if ((broken && agent === "go") || parts.length < new Set(values.part).size) return undefined;
-  const common = { agent, procs, broken, parts } as const;
+  const common = { agent, procs, nodes, broken, parts } as const;
+  const isPartial = subset || broken || focus !== undefined;
+  if (!isPartial && nodes !== KEPT_NODES) return undefined;
   if (again) return { ...common, ...byName(failedBefore(agent)), kind: "again" };
   if (subset || broken) return { ...common, ...byName(subsetNames(broken)), kind: "partial" };
   if (focus !== undefined) return { ...common, focus, names: matching(focus), kind: "partial" };
@@ -118,6 +127,12 @@ async function main(argv: readonly string[]): Promise<number> {
     process.stderr.write(USAGE);
     return 2;
   }
+  if (want.kind !== "partial" && isDirty(...Object.values(places))) {
+    process.stderr.write(
+      "the tree has changes that no commit holds: commit them, the report of a whole run names a commit\n",
+    );
+    return 2;
+  }
   const place = want.broken ? "broken" : want.agent;
   const folder = folderOf(place);
   const before = want.kind === "again" ? readReport(lastReport(want.agent)) : undefined;
@@ -127,6 +142,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const waiting = waitingOf(want);
   const { report, problems, seconds } = await runConformance({
     agent: want.agent,
+    nodes: want.nodes,
     ...(want.broken ? { agentOptions: { deckhand: [process.execPath, BROKEN_AGENT] } } : {}),
     parts: partsOf(want, waiting),
     focus: want.focus,

@@ -10,6 +10,18 @@ export type Explained = Readonly<Record<string, string>>;
 
 export const agentName = ({ agent }: Report): string => (agent === "go" ? "Go kubelet" : "Deckhand");
 
+/** One line for each report: what ran where. */
+export const environments = (reports: readonly Report[]): Lines =>
+  reports.flatMap((report) => {
+    const { environment } = report;
+    if (environment === undefined) return [];
+    const { commit, platform, cgroupVersion, cgroupDriver, nodes } = environment;
+    const cluster = nodes === 1 ? "one node" : `${nodes} nodes`;
+    return [
+      `- ${agentName(report)}: commit ${commit}, ${platform}, cgroup ${cgroupVersion}, cgroup driver ${cgroupDriver}, ${cluster}`,
+    ];
+  });
+
 /** "310 of 555". */
 export const score = (tests: readonly TestOutcome[]): string => `${tests.filter(passed).length} of ${tests.length}`;
 

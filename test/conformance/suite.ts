@@ -44,7 +44,7 @@ export interface PartRun {
 /** Starts ginkgo as a component of the cluster, so that it ends with it whatever becomes of us, and answers with its report. */
 export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, signal: AbortSignal): Promise<unknown> {
   const report = `${run.name}.json`;
-  const [node] = cluster.nodes;
+  const { length: nodes, 0: node } = cluster.nodes;
   if (node === undefined) throw new Error("a cluster without a node cannot be tested");
   const scratch = join(cluster.layout.folder, "tests");
   await mkdir(scratch, { recursive: true });
@@ -70,7 +70,7 @@ export async function runPart(cluster: Cluster, parts: Parts, run: PartRun, sign
       `--kubectl-path=${parts.path("kubectl")}`,
       "--kubelet-root-dir=/var/lib/kubelet",
       `--container-runtime-endpoint=${node.criEndpoint}`,
-      "--num-nodes=1",
+      `--num-nodes=${nodes}`,
       "--allowed-not-ready-nodes=-1",
       "--dns-domain=cluster.local",
       `--report-dir=${run.folder}`,
