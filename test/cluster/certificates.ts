@@ -63,6 +63,15 @@ export async function issueClientCertificate(
   return issue(layout, "ca", file, subject, CLIENT);
 }
 
+/** A serving certificate for one address that clients of the API server trust. */
+export async function issueServingCertificate(
+  layout: ClusterLayout,
+  file: string,
+  address: string,
+): Promise<CertificateFiles> {
+  return issue(layout, "ca", file, { user: file }, serving([], [address]));
+}
+
 export async function writeKubeconfig(
   layout: ClusterLayout,
   path: string,

@@ -173,6 +173,10 @@ export async function openCluster(name: string): Promise<Cluster> {
   return open(layoutOf(name, record.slot), await buildParts(), record);
 }
 
+interface PlacedNode extends NodeOptions {
+  readonly layout: NodeLayout;
+}
+
 class ClusterBuilder {
   readonly #layout: ClusterLayout;
   readonly #parts: Parts;
@@ -210,7 +214,7 @@ class ClusterBuilder {
   async build(images: Images): Promise<void> {
     const [layout, { controlPlane }] = [this.#layout, this.#options];
     const nodes = this.#options.nodes.map((node, index) => ({ ...node, layout: layout.node(index) }));
-    await this.#network(nodes.map((node) => node.layout));
+    await this.#network(nodes);
     await allEnded([
       this.#controlPlane(controlPlane),
       this.#registries(images.registryStorage, nodes.length > 0),
@@ -225,16 +229,17 @@ class ClusterBuilder {
   }
 
   /** Namespaces and links: of the control plane, then of each node. */
-  async #network(nodes: readonly NodeLayout[]): Promise<void> {
+  async #network(nodes: readonly PlacedNode[]): Promise<void> {
     const layout = this.#layout;
     const controlPlane = await this.#start(anchor(CONTROL_PLANE_ANCHOR, layout.name));
     await joinMachine(layout, controlPlane.pid);
     const anchors: ComponentRecord[] = [];
-    for (const node of nodes) {
+    for (const { layout: node, options } of nodes) {
       await makeNodeFolders(node);
       await makeCgroup(node.cgroupParent);
       const held = await this.#start(anchor(`anchor@${node.name}`, node.name, node));
-      await joinNode(layout, node, { controlPlane: controlPlane.pid, node: held.pid });
+      const pids = { controlPlane: controlPlane.pid, node: held.pid };
+      await joinNode(layout, node, pids, options?.dualStack ?? false);
       for (const [index, other] of anchors.entries()) {
         await routePods(held.pid, layout.node(index));
         await routePods(other.pid, node);
@@ -265,11 +270,8 @@ class ClusterBuilder {
     await allEnded(programs.map((program) => this.#start(program, CONTROL_PLANE_ANCHOR)));
   }
 
-  async #runtime(
-    { layout: node, runtimeEnv = {} }: NodeOptions & { readonly layout: NodeLayout },
-    archives: readonly string[],
-  ): Promise<void> {
-    const program = await containerd(this.#layout, node, this.#parts);
+  async #runtime({ layout: node, runtimeEnv = {}, options }: PlacedNode, archives: readonly string[]): Promise<void> {
+    const program = await containerd(this.#layout, node, this.#parts, options?.dualStack ?? false);
     await this.#start({ ...program, env: { ...program.env, ...runtimeEnv } }, `anchor@${node.name}`);
     await importImages(node, this.#parts, archives);
   }

@@ -24,6 +24,9 @@ export interface NodeLayout {
   readonly folder: string;
   readonly address: string;
   readonly podRange: string;
+  /** Of a dual-stack node. */
+  readonly ipv6Address: string;
+  readonly ipv6PodRange: string;
   /** Below the root of every cgroup hierarchy, with a leading slash. */
   readonly cgroupParent: string;
   readonly containerdSocket: string;
@@ -84,6 +87,8 @@ export function layoutOf(name: string, slot: number): ClusterLayout {
         folder: nodeFolder,
         address: `${link}.${11 + index}`,
         podRange: `198.18.${index + 1}.0/24`,
+        ipv6Address: `2001:2:0:18:ffff::${(index + 1).toString(16)}`,
+        ipv6PodRange: `2001:2:0:18:${(index + 1).toString(16)}::/80`,
         cgroupParent: `${cgroupParent}/${node}`,
         containerdSocket: join(nodeFolder, "containerd.sock"),
         logsDir: join(nodeFolder, "log", "pods"),

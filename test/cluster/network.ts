@@ -41,6 +41,7 @@ export async function joinNode(
   layout: ClusterLayout,
   node: NodeLayout,
   pids: { readonly controlPlane: number; readonly node: number },
+  dualStack: boolean,
 ): Promise<void> {
   await inside(pids.controlPlane, [
     `ip link add ${node.name} type veth peer name eth0 netns ${pids.node}`,
@@ -51,6 +52,8 @@ export async function joinNode(
     "ip link set lo up",
     `ip addr add ${node.address}/${layout.prefixLength} dev eth0`,
     "ip link set eth0 up",
+    // Without the search for duplicates, which would keep the address from use for a second.
+    ...(dualStack ? [`ip addr add ${node.ipv6Address}/80 dev eth0 nodad`] : []),
     `ip route add default via ${layout.address}`,
     "echo 1 > /proc/sys/net/ipv4/ip_forward",
     "echo 1 > /proc/sys/net/ipv4/conf/all/route_localnet",

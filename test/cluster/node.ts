@@ -39,9 +39,14 @@ export async function makeNodeFolders(node: NodeLayout): Promise<void> {
   await makeKernelSettings(node.folder);
 }
 
-export async function containerd(layout: ClusterLayout, node: NodeLayout, parts: Parts): Promise<Program> {
+export async function containerd(
+  layout: ClusterLayout,
+  node: NodeLayout,
+  parts: Parts,
+  dualStack: boolean,
+): Promise<Program> {
   const cni = join(node.folder, "cni");
-  await writeFile(join(cni, "10-bridge.conflist"), JSON.stringify(cniConfig(node)));
+  await writeFile(join(cni, "10-bridge.conflist"), JSON.stringify(cniConfig(node, dualStack)));
   const hosts = join(node.folder, "certs.d");
   for (const registry of [...MIRRORED, layout.registryOpen, layout.registryGuarded]) {
     const address = registry === layout.registryGuarded ? layout.registryGuarded : layout.registryOpen;
@@ -69,7 +74,7 @@ export async function importImages(node: NodeLayout, parts: Parts, archives: rea
   }
 }
 
-function cniConfig(node: NodeLayout): unknown {
+function cniConfig(node: NodeLayout, dualStack: boolean): unknown {
   return {
     cniVersion: "1.0.0",
     name: "pods",
@@ -81,8 +86,8 @@ function cniConfig(node: NodeLayout): unknown {
         hairpinMode: true,
         ipam: {
           type: "host-local",
-          ranges: [[{ subnet: node.podRange }]],
-          routes: [{ dst: "0.0.0.0/0" }],
+          ranges: [[{ subnet: node.podRange }], ...(dualStack ? [[{ subnet: node.ipv6PodRange }]] : [])],
+          routes: [{ dst: "0.0.0.0/0" }, ...(dualStack ? [{ dst: "::/0" }] : [])],
           dataDir: "/var/lib/cni/networks",
         },
       },
@@ -132,6 +137,8 @@ state = "/run/containerd"
 export interface AgentOptions {
   /** Without an API server. */
   readonly standalone?: boolean;
+  /** The node and its pods have an IPv6 address besides the other, from the cluster's start on. */
+  readonly dualStack?: boolean;
   /** Fields of the configuration file, over the usual ones. */
   readonly configuration?: Readonly<Record<string, unknown>>;
   /** More of the command line, over what stands before it. */
@@ -152,6 +159,7 @@ export async function nodeAgent(
   parts: Parts,
   {
     standalone = false,
+    dualStack = false,
     configuration = {},
     flags: more = [],
     commandLine,
@@ -173,7 +181,7 @@ export async function nodeAgent(
   const flags = commandLine ?? [
     `--config=${config}`,
     ...(standalone ? [] : [`--kubeconfig=${node.kubeconfig}`]),
-    `--node-ip=${node.address}`,
+    `--node-ip=${[node.address, ...(dualStack ? [node.ipv6Address] : [])].join(",")}`,
     `--hostname-override=${node.name}`,
     ...more,
   ];

@@ -154,7 +154,7 @@ void suite("what our node does by itself", () => {
 
 void suite("pods that run while their node becomes another", () => {
   deckhandTest(
-    "[5.13] an agent that was killed takes none of them for unfit: no container ends, whatever labels and room are left",
+    "[5.2] [5.13] restarted agent rejects no running pod, whatever labels and resources the node lost; OutOfpods for new ones",
     async () => {
       const { pods } = world;
       const { node } = world.place("deckhand");
@@ -177,12 +177,20 @@ void suite("pods that run while their node becomes another", () => {
       const versionsBefore = names.map((name) => pods.versions(name).length);
       await cluster.component(`kubelet@${node}`).kill();
       await cluster.kubectl("label", "node", node, "place-");
-      await cluster.changeAgent(node, "deckhand", { configuration: { kubeReserved: { cpu: "1900m" } } });
+      const maxPods = names.length + 1;
+      await cluster.changeAgent(node, "deckhand", { configuration: { kubeReserved: { cpu: "1900m" }, maxPods } });
       const reads = "jsonpath={.status.allocatable.cpu}";
       const isSmall = async () => (await cluster.kubectl("get", "node", node, "-o", reads)) === "100m";
       await waitUntil("the node to say how little it can give", 60_000, isSmall, 500);
       await pods.create(podOn(node, "comes-late", ofNode));
       await pods.first("comes-late", "was turned away", ({ status }) => status?.reason === "OutOfcpu");
+      const asksNothing = { containers: [SLEEPER] };
+      await pods.create(podOn(node, "the-last", asksNothing));
+      await pods.running("the-last");
+      await pods.create(podOn(node, "one-too-many", asksNothing));
+      const { status } = await pods.first("one-too-many", "was judged", ({ status }) => status?.phase === "Failed");
+      const message = `Pod was rejected: Node didn't have enough resource: pods, requested: 1, used: ${maxPods}, capacity: ${maxPods}`;
+      assert.deepEqual([status?.reason, status?.message], ["OutOfpods", message]);
       assert.deepEqual(idsOf(), before);
       for (const [index, name] of names.entries()) {
         const later = pods.versions(name).slice(versionsBefore[index]);
@@ -192,8 +200,9 @@ void suite("pods that run while their node becomes another", () => {
         );
         assert.equal(pods.latest(name)?.status?.containerStatuses?.[0]?.restartCount, 0);
       }
-      for (const name of [...names, "comes-late"]) await pods.delete(name, 1);
-      for (const name of [...names, "comes-late"]) await pods.gone(name);
+      const all = [...names, "comes-late", "the-last", "one-too-many"];
+      for (const name of all) await pods.delete(name, 1);
+      for (const name of all) await pods.gone(name);
     },
   );
 });

@@ -196,6 +196,21 @@ describe("a node of Deckhand's", () => {
     await waitUntil("the pressure to be gone", 30_000, async () => (await conditions())?.[0] !== pressed[0]);
   });
 
+  test("[14.8] missing systemReservedCgroup is a FailedNodeAllocatableEnforcement event, and the node becomes ready", async () => {
+    const configuration = {
+      enforceNodeAllocatable: ["pods", "system-reserved"],
+      systemReserved: { memory: "64Mi" },
+      systemReservedCgroup: "/no-such-group",
+    };
+    await cluster.changeAgent(node.name, "deckhand", { configuration });
+    const selector = "--field-selector=involvedObject.kind=Node,reason=FailedNodeAllocatableEnforcement";
+    const messages = () => cluster.kubectl("get", "events", selector, "-o", "jsonpath={.items[*].message}");
+    await waitUntil("the event", 30_000, async () => (await messages()) !== "");
+    assert.match(await messages(), /^Failed to enforce System Reserved Cgroup Limits on "\/no-such-group": /);
+    await waitUntil("the node to be ready", 30_000, isReady);
+    await cluster.changeAgent(node.name, "deckhand");
+  });
+
   test("[1.14] [3.15] the agent renews the lease within seconds of the API server's return, and the node stays ready", async (t) => {
     await waitUntil("the node to be ready", 30_000, isReady);
     const before = ready(await ownNode());

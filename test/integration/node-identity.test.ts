@@ -376,6 +376,42 @@ describe("a node's identity", () => {
     assert.ok(valueOf("kubelet_certificate_manager_server_rotation_seconds", "_count") > 0, "one was replaced");
     assert.equal(valueOf("kubelet_certificate_manager_client_expiration_renew_errors"), 0);
   });
+
+  test("[2.1] [2.3] agent that was down until both certificates expired requests new ones, and its pods keep running", async () => {
+    const agent = cluster.component(`kubelet@${node.name}`);
+    await agent.end();
+    const container = () => pods.latest("lasting")?.status?.containerStatuses?.[0]?.containerID;
+    const [began, requested] = [container(), (await askedWithToken()).length];
+    const old = await Promise.all(["client", "server"].map(currentFile));
+    const facts = await Promise.all(old.map((path) => readFile(node.inside(path), "utf8")));
+    const ends = facts.map((text) => certificateFacts(text)[0]?.notAfterWallMs ?? assert.fail("a certificate"));
+    await waitUntil("the end of both", 60_000, async () => Date.now() > Math.max(...ends) + 1_000, 200);
+    await agent.restart();
+    await waitForHeartbeat("with a new certificate");
+    assert.equal((await askedWithToken()).length, requested + 1, "one request with the bootstrap token");
+    const serves = async () => {
+      for (const { metadata, status } of await bySigner("kubelet-serving")) {
+        if (status?.conditions === undefined) await cluster.kubectl("certificate", "approve", metadata?.name ?? "");
+      }
+      return (await currentFile("server")) !== old[1];
+    };
+    await waitUntil("a new serving certificate", 60_000, serves, 500);
+    await waitUntil("logs of a pod", 30_000, async () => (await cluster.kubectl("logs", "lasting")) === "", 500);
+    assert.equal(container(), began, "its container is the same");
+    assert.equal(pods.latest("lasting")?.status?.containerStatuses?.[0]?.restartCount, 0);
+  });
+
+  test("[2.3] agent requests a serving certificate for the node's new address", async () => {
+    const address = node.address.replace(/\d+$/, "111");
+    const added = await node.run("ip", "addr", "add", `${address}/${cluster.layout.prefixLength}`, "dev", "eth0");
+    assert.equal(added.code, 0, added.stderr);
+    const { configuration, flags } = joining();
+    await cluster.changeAgent(node.name, "deckhand", { configuration, flags: [...flags, `--node-ip=${address}`] });
+    const addresses = (request: CertificateSigningRequest) => requestFacts(requestText(request))?.ipAddresses ?? [];
+    await waitUntil("a request for the new address", 60_000, async () =>
+      (await bySigner("kubelet-serving")).some((request) => addresses(request).join() === address),
+    );
+  });
 });
 
 /** An exec that gives back what it hears, and one connection through a forwarded port. */

@@ -84,6 +84,30 @@ void suite("ordinary pods", () => {
     assert.ok(table.stdout.includes("/var/lib") && !table.stdout.includes(uid), "no mount of it is left");
   });
 
+  test("[13.2] force-deleted pod is unmounted, also when the agent was down during the deletion", async () => {
+    const agent = cluster.component(`kubelet@${node.name}`);
+    for (const name of ["forced", "forced-alone"]) {
+      const container = { name: "main", image: BUSYBOX_IMAGE, command: SLEEP };
+      const spec = {
+        volumes: [{ name: "memory", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }],
+        containers: [{ ...container, volumeMounts: [{ name: "memory", mountPath: "/memory" }] }],
+      };
+      await apply({ apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
+      await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
+      const uid = await field(`pod ${name}`, ".metadata.uid");
+      const mounts = async () => (await readFile(node.inside("/proc/mounts"), "utf8")).split("\n").filter(isOfPod);
+      const isOfPod = (line: string) => line.includes(`/pods/${uid}/volumes/`);
+      assert.equal((await mounts()).length, 2, "its memory and its token");
+      if (name === "forced-alone") await agent.kill();
+      await cluster.kubectl("delete", "pod", name, "--force", "--grace-period=0");
+      if (name === "forced-alone") await agent.restart();
+      await waitUntil("the mounts to go", 60_000, async () => (await mounts()).length === 0);
+      await waitUntil("the directory to go", 60_000, async () => {
+        return !(await readdir(node.inside(PODS))).includes(uid);
+      });
+    }
+  });
+
   test("[13.11][24.6] from inside a pod the API server answers to the pod's token, at the Service its environment names", async () => {
     await apply({
       apiVersion: "v1",

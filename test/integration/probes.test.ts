@@ -390,17 +390,23 @@ describe("what probes have said outlives the agent that asked", () => {
     },
   );
 
-  deckhandTest("[12.7] an agent that comes back asks on: what fails from then on is killed", async () => {
-    const victim = nameOn("deckhand", "exec-ready");
-    await cluster.component(AGENT).kill();
-    await cluster.component(AGENT).restart();
-    const isRemoved = () =>
-      cluster.kubectl("exec", victim, "--", "rm", "-f", "/tmp/ok").then(
-        () => true,
-        () => false,
-      );
-    await waitUntil("the agent to answer", 30_000, isRemoved);
-    const isUnready = (pod: Pod) => conditionOf(pod, "Ready")?.status === "False";
-    await pods.first(victim, "was unready", isUnready, 30_000);
-  });
+  deckhandTest(
+    "[12.7] restarted agent runs the probes: a failing container becomes unready or is restarted",
+    async () => {
+      const [unready, dying] = [nameOn("deckhand", "exec-ready"), nameOn("deckhand", "startup-ready")];
+      await cluster.component(AGENT).kill();
+      await cluster.component(AGENT).restart();
+      const remove = (name: string) => () =>
+        cluster.kubectl("exec", name, "--", "rm", "-f", "/tmp/ok").then(
+          () => true,
+          () => false,
+        );
+      for (const name of [unready, dying]) await waitUntil("the agent to answer", 30_000, remove(name));
+      const isUnready = (pod: Pod) => conditionOf(pod, "Ready")?.status === "False";
+      await pods.first(unready, "was unready", isUnready, 30_000);
+      await pods.first(dying, "was restarted", isRestarted, 60_000);
+      const events = await eventsOf(dying);
+      assert.ok(events.has("Killing Container main failed liveness probe, will be restarted"), [...events].join("\n"));
+    },
+  );
 });

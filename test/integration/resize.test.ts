@@ -26,6 +26,7 @@ import { figuresOf, scrape } from "./node-metrics/scrape.ts";
 import { CASES, type Ending } from "./resize/cases.ts";
 
 const recording = Recording.open("resize");
+const REFUSAL = { code: 2, details: "the runtime refuses" };
 
 /** Pods at once on a node; with both agents on the machine, fewer. */
 const AT_ONCE = comparisonMode === "recorded" ? 24 : 8;
@@ -255,6 +256,36 @@ describe("resizes", () => {
       assert.deepEqual(figuresOf(accepted), new Map([["retry_trigger=pod_terminated", 1]]), side);
       assert.equal(found.get("kubelet_pod_resize_duration_milliseconds")?.kind, "histogram", side);
     }
+  });
+
+  test("[8.2] [8.4] refused UpdateContainerResources gives the Go kubelet's condition and events, and is retried until it succeeds", async () => {
+    const question = "the runtime refuses UpdateContainerResources";
+    await recording.check(question, async (side) => {
+      const name = nameOn(side, "refused-update");
+      const resources = { requests: { cpu: "10m" }, limits: { cpu: "100m" } };
+      await pods.create(podOn(NODES[side], name, { containers: [{ ...SLEEPER, resources }] }));
+      const { status } = await pods.first(name, "is up", isUp, WAIT_MS);
+      const id = status?.containerStatuses?.[0]?.containerID?.replace(/^.*:\/\//, "");
+      const unhook = both.proxy(side).hook("UpdateContainerResources", {
+        before: (request) => {
+          if ((request as { readonly containerId?: string }).containerId === id) throw REFUSAL;
+        },
+      });
+      const change = { spec: { containers: [{ name: "main", resources: { limits: { cpu: "150m" } } }] } };
+      try {
+        const refused = await resizeTo(name, change, "error");
+        const { reason, message } = inProgress(refused) ?? {};
+        const events = await settled(recording, question, async () => ({
+          reason,
+          message: neutral(message),
+          events: withoutCompleted(await eventsOf("refused-update", side, refused)),
+        }));
+        return events;
+      } finally {
+        unhook();
+        await pods.first(name, "is done", (pod) => pod.metadata?.generation === 2 && HAS_ENDED.done(pod), WAIT_MS);
+      }
+    });
   });
 
   test("[27.1.27] [27.2.4] the Go kubelet's checkpoints are there, with its checksum and its content", async () => {

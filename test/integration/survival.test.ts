@@ -2,20 +2,42 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { BUSYBOX_IMAGE } from "../cluster/images.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
+import { type ApiFault, ApiFaultProxy, type ProxiedRequest } from "../support/api-fault-proxy.ts";
 import { auditOf, readyFlips } from "../support/audit.ts";
 import { EVERYTHING, plant, type Stranger } from "../support/strangers.ts";
-import { lastingPod, NO_FAULTS, NODE, NODE_USER, SurvivalWorld, variedPod } from "../support/survival-world.ts";
+import {
+  LASTING,
+  lastingPod,
+  NO_FAULTS,
+  NODE,
+  NODE_USER,
+  SurvivalWorld,
+  variedPod,
+} from "../support/survival-world.ts";
 import { containersOutliveKills } from "./survival/kills.ts";
 
 const AGENT = `kubelet@${NODE}`;
 const RUNTIME = `containerd@${NODE}`;
 const SERVER = "kube-apiserver";
 const END_MS_MAX = 5_000;
+
+/** The duration of each fault. */
+const API_FAULT_MS = 4_000;
+const API_FAULTS: readonly ApiFault[] = [
+  { kind: "status", status: 429, retryAfterSeconds: 1 },
+  { kind: "status", status: 500 },
+  { kind: "status", status: 503, retryAfterSeconds: 1 },
+  { kind: "delay", delayMs: 2_000 },
+];
+/** Requests with the same verb and path during a fault: without backoff there would be a thousand. */
+const SAME_REQUESTS_MAX = 12;
+const CAUGHT_UP_MS_MAX = 20_000;
 
 /** UIDs that no source names, and what is left of a volume of theirs. */
 const STRANGERS: Readonly<Record<string, string>> = {
@@ -84,7 +106,7 @@ describe("the agent comes and goes", () => {
       const fresh = await world.create();
       await world.settled();
       assert.equal(world.oracle.containersOf(fresh.uid).length, 1);
-      assert.deepEqual([agent.pid, await agent.isAlive()], [pid, true], "the same process all along");
+      assert.deepEqual([agent.pid, await agent.isAlive()], [pid, true], "the agent did not restart");
       assert.deepEqual(await world.faults(), NO_FAULTS);
     });
   }
@@ -187,6 +209,38 @@ describe("the agent comes and goes", () => {
     assert.deepEqual(await world.faults(), NO_FAULTS);
   });
 
+  test("[7.15] preStop hook of a force-deleted pod runs from the CRI annotation after the agent's restart", async () => {
+    const agent = world.cluster.component(AGENT);
+    const directory = join(world.cluster.layout.node(0).folder, "hooks");
+    await mkdir(directory);
+    world.podOf = (name) =>
+      lastingPod(name, {
+        volumes: [{ name: "hooks", hostPath: { path: directory } }],
+        containers: [
+          {
+            name: "app",
+            image: BUSYBOX_IMAGE,
+            command: [...LASTING],
+            volumeMounts: [{ name: "hooks", mountPath: "/hooks" }],
+            lifecycle: { preStop: { exec: { command: ["sh", "-c", "date > /hooks/$HOSTNAME"] } } },
+          },
+        ],
+      });
+    const victims = [await world.create(), await world.create(), await world.create()];
+    await world.settled();
+    await agent.end();
+    for (const victim of victims) await world.forceDelete(victim);
+    assert.deepEqual(await readdir(directory), []);
+    await agent.restart();
+    const haveEnded = () => victims.every(({ uid }) => !world.oracle.living.has(uid));
+    await waitUntil("the orphaned pods to terminate", 60_000, () => Promise.resolve(haveEnded()));
+    // The pod has a grace period of one second, which a busy machine may need for the start of a hook.
+    assert.notDeepEqual(await readdir(directory), []);
+    world.podOf = lastingPod;
+    await world.settled();
+    assert.deepEqual(await world.faults(), NO_FAULTS);
+  });
+
   test("[4.9] [6.11] [6.12] what pods that nobody knows have left stays until every source has spoken", async () => {
     await world.cluster.component(AGENT).end();
     await world.cluster.component(SERVER).kill();
@@ -242,6 +296,42 @@ describe("the agent comes and goes", () => {
   });
 
   containersOutliveKills(() => world, { agentKills: 8, runtimeKills: 2, awayMs: 8_000, stoppedMs: 6_000 });
+
+  test("[1.14] [4.9] agent backs off while the API server answers 429, 500, 503 or late, pods keep running, and it catches up", async (t) => {
+    const node = world.cluster.nodes[0] ?? assert.fail("the cluster has a node");
+    const { proxy, kubeconfig } = await ApiFaultProxy.start(world.cluster, node);
+    try {
+      await world.cluster.changeAgent(NODE, "deckhand", { flags: [`--kubeconfig=${kubeconfig}`] });
+      const isRenewal = ({ method, path }: ProxiedRequest) => method === "PUT" && path.includes("/leases/");
+      await waitUntil("a heartbeat", 30_000, () => Promise.resolve(proxy.requests.some(isRenewal)));
+      const agent = world.cluster.component(AGENT);
+      const { pid } = agent;
+      for (const fault of API_FAULTS) {
+        const first = proxy.requests.length;
+        proxy.faultOf = () => fault;
+        proxy.cut(); // Watches have to restart under the fault, too.
+        await world.create();
+        await world.delete(world.wanted[0] ?? assert.fail("a pod is wanted"));
+        await pause(API_FAULT_MS);
+        const under = proxy.requests.slice(first);
+        const byRequest = Map.groupBy(under, ({ method, path }) => `${method} ${path.replace(/\?.*/, "")}`);
+        const [most = ["", []]] = [...byRequest].toSorted(([, a], [, b]) => b.length - a.length);
+        const what = `${JSON.stringify(fault)}: ${under.length} requests, ${most[1].length} of them ${most[0]}`;
+        t.diagnostic(what);
+        assert.ok(under.length > 0, "the agent sends requests meanwhile");
+        assert.ok(most[1].length <= SAME_REQUESTS_MAX, what);
+        assert.deepEqual(world.oracle.verdict(), { doubled: [], lost: [], restarted: [] });
+      }
+      proxy.faultOf = () => undefined;
+      await world.settled(CAUGHT_UP_MS_MAX);
+      assert.deepEqual([agent.pid, await agent.isAlive()], [pid, true], "the agent did not restart");
+      assert.deepEqual(await world.faults(), NO_FAULTS);
+    } finally {
+      await world.cluster.changeAgent(NODE, "deckhand");
+      await proxy.close();
+    }
+    await world.settled();
+  });
 
   test("the eye sees what it is there to see: a death, a restart and a flip", async () => {
     world.podOf = lastingPod;
