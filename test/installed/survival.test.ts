@@ -20,6 +20,7 @@ const KILLS = 20;
 /** How long an agent lives after systemd has started it: from before its first word to well into its work. */
 const LIFE_SECONDS_MAX = 60;
 const SETTLE_MS = 60_000;
+const CLOCK_SET_MS = 15_000;
 const LATER = "0.0.1";
 const MAIN = '"$(systemctl show -p MainPID --value kubelet.service)"';
 
@@ -86,6 +87,18 @@ describe("pods outlive what happens to the service", () => {
   test("[1.18] stuck, it is ended by the watchdog and started again, and no pod notices", async () => {
     await survives(() => restarted(`kill -STOP ${MAIN}`));
     assert.match(await node.guest.must("journalctl -u kubelet.service --no-pager"), /Watchdog timeout/);
+  });
+
+  test("[3.15] setting the machine's clock ahead and back by an hour restarts no container", async () => {
+    const set = (change: string) => node.guest.must(`date --set="$(date --date='${change}')"`);
+    await survives(async () => {
+      for (const change of ["1 hour", "-2 hours", "1 hour"]) {
+        await set(change);
+        // Shorter than the lease's grace period: at the earlier time the API server's certificate is not valid yet.
+        await pause(CLOCK_SET_MS);
+      }
+    });
+    assert.equal(await node.program(), "deckhand");
   });
 
   test("upgraded by its package, it is the new one, and no pod notices", async () => {
