@@ -62,7 +62,9 @@ function begin(plan: FaultPlan = () => undefined, ...flags: readonly string[]) {
         onProblem: (problem) => assert.fail(JSON.stringify(problem)),
       }).replay();
       return records.flatMap((record) =>
-        record.kind === "decision" ? [`${record.pod} ${record.what}: ${record.why}`] : [],
+        record.kind === "decision" && "why" in record.decision
+          ? [`${record.pod} ${record.decision.kind}: ${record.decision.why}`]
+          : [],
       );
     },
   };

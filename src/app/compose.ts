@@ -24,6 +24,7 @@ import { type CertificateState, NO_CERTIFICATE } from "../domain/identity/certif
 import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
 import type { PullProgress } from "../domain/images/pull-progress.ts";
 import { foldFacts } from "../domain/journal/facts.ts";
+import { decisionRecord } from "../domain/journal/records.ts";
 import { type KubeletMetrics, kubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
@@ -225,7 +226,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
       const events = tellBoth(recorder ?? logEventSink(logOf("events"), 2), narrator);
       const wiring: Wiring = { ports, options, cells, events, metrics, watches };
       const records = await journal.replay();
-      journal.note({ kind: "decision", uid: "", pod: "", wallMs: clock.wallMs(), what: "start agent", why: "" });
+      journal.note(decisionRecord({ uid: "", pod: "", wallMs: clock.wallMs() }, { kind: "startAgent" }));
       const checkpoints = { files, rootDir: options.folders.root, log: logOf("checkpoints") };
       const found = await readCheckpoints(checkpoints);
       const facts = withCheckpoints(foldFacts(records), found.allocated, found.actuated);

@@ -24,11 +24,14 @@ export const RESOLVER_FILE_BYTES_MAX = 10 * 1024 * 1024;
 /** Of a file of the journal: far above what compaction lets it become. */
 export const JOURNAL_SEGMENT_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Of a record of the journal; texts of a longer one are cut. */
+/** Of a record of the journal; texts and lists of a longer one are cut. */
 export const JOURNAL_RECORD_BYTES_MAX = 64 * 1024;
 
 /** Of a text of a record that is too long. */
 export const JOURNAL_TEXT_CHARS_MAX = 4 * 1024;
+
+/** Of a list in a record that is too long. */
+export const JOURNAL_LIST_ITEMS_MAX = 256;
 
 /** Of a file of the node's registry credentials, as the Go kubelet. */
 export const CREDENTIALS_FILE_BYTES_MAX = 10 * 1024 * 1024;

@@ -5,8 +5,12 @@ import { createJournal, type JournalLimits, type OpenJournal } from "../../src/c
 import { lookAtJournal, readJournal } from "../../src/controllers/journal/look.ts";
 import { encodeLine } from "../../src/controllers/journal/segment-text.ts";
 import type { JournalProblem } from "../../src/controllers/journal/segments.ts";
-import { JOURNAL_RECORD_BYTES_MAX, JOURNAL_TEXT_CHARS_MAX } from "../../src/controllers/limits.ts";
-import type { JournalRecord } from "../../src/domain/journal/records.ts";
+import {
+  JOURNAL_LIST_ITEMS_MAX,
+  JOURNAL_RECORD_BYTES_MAX,
+  JOURNAL_TEXT_CHARS_MAX,
+} from "../../src/controllers/limits.ts";
+import { decisionRecord, type JournalRecord } from "../../src/domain/journal/records.ts";
 import { HostFileError, type HostFiles } from "../../src/ports/host-files.ts";
 import { ManualClock } from "../support/manual-clock.ts";
 
@@ -20,14 +24,8 @@ export interface JournalWorld {
 
 export const admitted = (uid: string): JournalRecord => ({ kind: "admitted", uid, pod: `ns/${uid}`, wallMs: 1 });
 const finished = (uid: string): JournalRecord => ({ kind: "finished", uid, pod: `ns/${uid}`, wallMs: 2 });
-const decision = (uid: string, why: string): JournalRecord => ({
-  kind: "decision",
-  uid,
-  pod: `ns/${uid}`,
-  wallMs: 3,
-  what: "wait",
-  why,
-});
+const decision = (uid: string, why: string): JournalRecord =>
+  decisionRecord({ uid, pod: `ns/${uid}`, wallMs: 3 }, { kind: "defer", why });
 
 interface Life {
   readonly journal: OpenJournal;
@@ -180,6 +178,21 @@ function remembering(start: Start): void {
     await journal.append({ ...rejected, message: long });
     const message = `${"m".repeat(JOURNAL_TEXT_CHARS_MAX)}...`;
     assert.deepEqual(await start().journal.replay(), [{ ...rejected, message }]);
+  });
+
+  test("a list of a record that is too long is cut to the limit", async () => {
+    const { journal } = start();
+    await journal.replay();
+    const admit = (count: number) => {
+      const containers = Array.from({ length: count }, (_, index) => ({
+        role: "regular" as const,
+        name: `c${index}`.padEnd(63, "x"),
+      }));
+      return decisionRecord({ uid: "a", pod: "ns/a", wallMs: 3 }, { kind: "admit", containers });
+    };
+    const [short, long] = [JOURNAL_LIST_ITEMS_MAX + 1, JOURNAL_RECORD_BYTES_MAX / 64];
+    for (const count of [short, long]) await journal.append(admit(count));
+    assert.deepEqual(await start().journal.replay(), [admit(short), admit(JOURNAL_LIST_ITEMS_MAX)]);
   });
 
   test("it is read once, and before it is written", async () => {

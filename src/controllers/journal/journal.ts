@@ -12,7 +12,7 @@ import type { JournalRecord } from "../../domain/journal/records.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { HostFileError, type HostFiles } from "../../ports/host-files.ts";
 import type { Journal } from "../../ports/journal.ts";
-import { JOURNAL_RECORD_BYTES_MAX, JOURNAL_TEXT_CHARS_MAX } from "../limits.ts";
+import { JOURNAL_LIST_ITEMS_MAX, JOURNAL_RECORD_BYTES_MAX, JOURNAL_TEXT_CHARS_MAX } from "../limits.ts";
 import { encodeLine } from "./segment-text.ts";
 import { type JournalProblem, type Segment, SegmentFolder, type StoredJournal } from "./segments.ts";
 
@@ -254,8 +254,15 @@ const isDiskFull = (error: unknown) => error instanceof HostFileError && error.c
 function encode(record: JournalRecord): Uint8Array {
   const line = encodeLine(record);
   if (line.length <= JOURNAL_RECORD_BYTES_MAX) return line;
-  const fields = Object.entries(record).map(([name, value]) => [name, typeof value === "string" ? cut(value) : value]);
-  return encodeLine(Object.fromEntries(fields));
+  return encodeLine(shortened(record));
+}
+
+/** With every text and list cut, at any depth. */
+function shortened(value: unknown): unknown {
+  if (typeof value === "string") return cut(value);
+  if (Array.isArray(value)) return value.slice(0, JOURNAL_LIST_ITEMS_MAX).map(shortened);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, shortened(field)]));
 }
 
 const cut = (text: string) =>

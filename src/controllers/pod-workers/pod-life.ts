@@ -5,7 +5,9 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import { apiTime } from "../../base/timestamp.ts";
+import { decisionRecord } from "../../domain/journal/records.ts";
 import { networkTroubles } from "../../domain/node/runtime-health.ts";
+import { actionDecision } from "../../domain/pod/action-decision.ts";
 import { DEADLINE_EXCEEDED } from "../../domain/pod/active-deadline.ts";
 import { resumingIds } from "../../domain/pod/container-step.ts";
 import { containerNamed, everyContainer } from "../../domain/pod/every-container.ts";
@@ -264,9 +266,10 @@ export class PodLife {
       nameInJournal(state, this.#cells.podRuntimeStatus.get(state.uid)),
     ];
     const decided = JSON.stringify([state.lifecycle.kind, actions]);
-    for (const { kind, ...details } of decided === state.decided ? [] : actions) {
-      const why = state.lifecycle.kind === "running" ? JSON.stringify(details) : describeCause(state.lifecycle.why);
-      this.#ports.journal.note({ kind: "decision", uid: state.uid, pod: name, wallMs, what: kind, why });
+    const cause = state.lifecycle.kind === "running" ? undefined : describeCause(state.lifecycle.why);
+    for (const action of decided === state.decided ? [] : actions) {
+      const decision = actionDecision(action, cause);
+      this.#ports.journal.note(decisionRecord({ uid: state.uid, pod: name, wallMs }, decision));
     }
     state.decided = decided;
     using _ = this.#cells.looks.acting(state.uid);

@@ -7,6 +7,7 @@ import { assertNever } from "../../base/assert.ts";
 import { allOf } from "../../concurrency/all-of.ts";
 import { DeadlineError, withDeadline } from "../../concurrency/deadline.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { decisionRecord } from "../../domain/journal/records.ts";
 import type { ContainerStop } from "../../domain/pod/container-stops.ts";
 import { containerNamed, type RoledContainer } from "../../domain/pod/every-container.ts";
 import { containerGraceSeconds, effectiveGraceSeconds, probeGraceSeconds } from "../../domain/pod/grace.ts";
@@ -113,7 +114,7 @@ async function preStop(stop: ContainerStop, stopping: Stopping, signal: AbortSig
   if (handler === undefined || name === undefined || state.preStopDone.has(stop.id)) return;
   const run = hookRun({ pod: name, container: stop.name, id: stop.id, handler }, stopping);
   const common = { uid: name.uid, pod: `${name.namespace}/${name.name}`, wallMs: ports.clock.wallMs() };
-  ports.journal.note({ kind: "decision", ...common, what: "preStop", why: JSON.stringify({ name: stop.name }) });
+  ports.journal.note(decisionRecord(common, { kind: "runPreStop", container: stop.name }));
   const failure = await runHook(run, ports, signal);
   if (failure !== undefined) {
     ports.log.info(1, "a hook before a container's end failed", { ...name, why: failure });

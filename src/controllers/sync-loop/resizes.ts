@@ -7,6 +7,7 @@ import { assertNever } from "../../base/assert.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import type { Beside } from "../../domain/admission/admission.ts";
 import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
+import { decisionRecord } from "../../domain/journal/records.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import { type AdmittedPod, desiredOf } from "../../domain/pod/admitted-pod.ts";
 import { keyOf } from "../../domain/pod/pod-identity.ts";
@@ -177,7 +178,7 @@ export class Resizes {
       const text = pendingText(desired, pending.generation, reason, decision.message);
       events.emit(subject(desired), "Warning", `Resize${pending.reason}`, text);
       const why = `${pending.reason}: ${pending.message}`;
-      journal.note({ kind: "decision", uid, pod: keyOf(desired), wallMs: clock.wallMs(), what: "deferResize", why });
+      journal.note(decisionRecord({ uid, pod: keyOf(desired), wallMs: clock.wallMs() }, { kind: "deferResize", why }));
     }
     const resize: PodResize = { ...before, desired, pending };
     admittedPods.set(uid, { ...known, pod: withAllocation(desired, allocationOf(known.pod)), resize });

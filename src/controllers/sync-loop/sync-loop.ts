@@ -16,6 +16,7 @@ import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
 import { PREEMPTED } from "../../domain/admission/preemption.ts";
 import type { Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
 import { type AllocationFact, isOver, type UidFacts } from "../../domain/journal/facts.ts";
+import { decisionRecord } from "../../domain/journal/records.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import { rejectionLabel } from "../../domain/metrics/rejection-reason.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
@@ -178,7 +179,7 @@ export class SyncLoop {
     if (this.#unlooked.has(each.uid) || named.wallMs - each.firstSeenWallMs < UNLOOKED_NOTED_MS) return;
     this.#unlooked.add(each.uid);
     const why = "WaitingForRuntime: the container runtime has not said yet what it runs";
-    this.#options.journal.note({ kind: "decision", ...named, what: "defer", why });
+    this.#options.journal.note(decisionRecord(named, { kind: "defer", why }));
   }
 
   async #takeAllIn(undecided: readonly DesiredPod[], taken: readonly Pod[], shutdown: AbortSignal): Promise<void> {
@@ -293,8 +294,8 @@ export class SyncLoop {
     const noted: Promise<void>[] = [];
     if (isNew) {
       const parts = [...initContainers(each.pod.spec), ...regularContainers(each.pod.spec)];
-      const why = JSON.stringify(parts.map(({ role, container }) => [role, container.name]));
-      journal.note({ kind: "decision", ...this.#named(each), what: "admit", why });
+      const containers = parts.map(({ role, container }) => ({ role, name: container.name }));
+      journal.note(decisionRecord(this.#named(each), { kind: "admit", containers }));
       noted.push(journal.append({ kind: "admitted", ...this.#named(each) }));
     }
     const before = this.#before(each);
@@ -335,7 +336,7 @@ export class SyncLoop {
     const { journal, admittedPods } = this.#options;
     if (sameDeferral(admittedPods.get(each.uid)?.verdict, deferral)) return;
     const { reason, message } = deferral;
-    journal.note({ kind: "decision", ...this.#named(each), what: "defer", why: `${reason}: ${message}` });
+    journal.note(decisionRecord(this.#named(each), { kind: "defer", why: `${reason}: ${message}` }));
     this.#emit(each.pod, "Normal", deferral);
     this.#publish(each, { kind: "deferred", deferral });
   }
@@ -346,7 +347,7 @@ export class SyncLoop {
     const known = admittedPods.get(uid);
     if (known === undefined) return;
     const why = `${keyOf(preemptor)} is critical and finds too little ${resource}`;
-    journal.note({ kind: "decision", uid, pod: keyOf(victim), wallMs: clock.wallMs(), what: "preempt", why });
+    journal.note(decisionRecord({ uid, pod: keyOf(victim), wallMs: clock.wallMs() }, { kind: "preempt", why }));
     this.#departures.begin(victim, resource);
     admittedPods.set(uid, { ...known, ends: PREEMPTED });
   }

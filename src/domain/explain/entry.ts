@@ -24,22 +24,6 @@ export function toEntry(value: unknown): Entry | undefined {
   return fits ? { kind: "unknown", name: kind, uid, pod, wallMs } : undefined;
 }
 
-/** What a decision carries beside its name; nothing where it is no JSON. */
-export function detailsOf({ why }: { readonly why: string }): unknown {
-  try {
-    return JSON.parse(why);
-  } catch {
-    return undefined;
-  }
-}
-
-/** The container that a decision is about. */
-export function containerOf(decision: { readonly why: string }): string | undefined {
-  const details = detailsOf(decision);
-  if (typeof details !== "object" || details === null || !("name" in details)) return undefined;
-  return typeof details.name === "string" ? details.name : undefined;
-}
-
 /** The container's name in `spec.initContainers{setup}`, and which list it stands in. */
 export function partOf(on: string): { readonly list: string; readonly name: string } | undefined {
   const parts = /^spec\.(?<list>\w+)\{(?<name>.*)\}$/.exec(on)?.groups;

@@ -1,8 +1,10 @@
 /** What is said of a pod, from records as the agent writes them. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import type { JournalRecord } from "../journal/records.ts";
+import type { ActionName, Decision } from "../journal/decisions.ts";
+import { decisionRecord, type JournalRecord } from "../journal/records.ts";
 import type { EndStepName } from "../pod/ending.ts";
+import type { ContainerRole } from "../pod/every-container.ts";
 import { type Entry, toEntry } from "./entry.ts";
 import { explain, nearNames } from "./explain.ts";
 import { explanationText } from "./show.ts";
@@ -37,12 +39,9 @@ const terminal = (seconds: number, phase: "Succeeded" | "Failed"): Entry => ({
   ...at(seconds),
   phase,
 });
-const decision = (seconds: number, what: string, details: unknown): Entry => ({
-  kind: "decision",
-  ...at(seconds),
-  what,
-  why: typeof details === "string" ? details : JSON.stringify(details),
-});
+const decided = (seconds: number, decision: Decision): Entry => decisionRecord(at(seconds), decision);
+const acted = (seconds: number, action: ActionName, more: Partial<Extract<Decision, { kind: "act" }>> = {}): Entry =>
+  decided(seconds, { kind: "act", action, why: "{}", probeStops: [], ...more });
 const told = (seconds: number, on: string, reason: string, why: string, times = 1): Entry => ({
   kind: "told",
   ...at(seconds),
@@ -81,8 +80,9 @@ const restarting = (seconds: number, delayMs: number): Entry => ({
   what: "app",
   delayMs,
 });
-const admit = (...parts: readonly (readonly [string, string])[]): Entry => decision(0, "admit", parts);
-const startContainer = (seconds: number, name = "app"): Entry => decision(seconds, "startContainer", { name });
+const admit = (...parts: readonly (readonly [ContainerRole, string])[]): Entry =>
+  decided(0, { kind: "admit", containers: parts.map(([role, name]) => ({ role, name })) });
+const startContainer = (seconds: number, container = "app"): Entry => acted(seconds, "startContainer", { container });
 
 const sentenceAt = (seconds: number, ...entries: readonly Entry[]): string =>
   explain(entries, { pod: POD, nowWallMs: NOON + seconds * 1000 })?.sentence ?? assert.fail("it is known");
@@ -133,7 +133,7 @@ describe("the sentence", () => {
       20,
       [
         admitted(0),
-        decision(0, "createSandbox", { attempt: 0 }),
+        acted(0, "createSandbox"),
         told(1, "", "FailedCreatePodSandBox", "Failed to create pod sandbox: rpc error: code = Unknown desc = no CNI"),
       ],
       "Its sandbox cannot be made: no CNI (at 12:00:01).",
@@ -141,7 +141,7 @@ describe("the sentence", () => {
     [
       "a sandbox that is being made",
       20,
-      [admitted(0), decision(3, "createSandbox", { attempt: 0 })],
+      [admitted(0), acted(3, "createSandbox")],
       "Its sandbox is being made since 12:00:03.",
     ],
     [
@@ -163,7 +163,7 @@ describe("the sentence", () => {
       [
         admitted(0),
         told(1, "", "NetworkNotReady", "network is not ready", 16),
-        decision(9, "createSandbox", { attempt: 0 }),
+        acted(9, "createSandbox"),
         startContainer(10),
         started(11),
       ],
@@ -207,9 +207,7 @@ describe("the sentence", () => {
         admitted(0),
         started(1),
         told(3, "app", "Unhealthy", "Liveness probe failed: no answer", 2),
-        decision(5, "stopContainers", {
-          containers: [{ id: "c", name: "app", reason: { kind: "probeFailed", probe: "liveness" } }],
-        }),
+        acted(5, "stopContainers", { probeStops: [{ container: "app", probe: "liveness" }] }),
         exited(1, 6, { exitCode: 143 }),
         restarting(6, 10_000),
         started(7),
@@ -323,7 +321,7 @@ describe("the sentence", () => {
     [
       "one that waits to be taken in",
       20,
-      [decision(1, "defer", "WaitingForRuntimeClass: no class gvisor")],
+      [decided(1, { kind: "defer", why: "WaitingForRuntimeClass: no class gvisor" })],
       "It waits to be taken in since 12:00:01: WaitingForRuntimeClass: no class gvisor.",
     ],
     [
@@ -337,7 +335,7 @@ describe("the sentence", () => {
       40,
       [
         admitted(0),
-        decision(30, "preempt", "a/b is critical and finds too little cpu"),
+        decided(30, { kind: "preempt", why: "a/b is critical and finds too little cpu" }),
         terminating(30, "failed Preempting: Preempted in order to admit critical pod"),
         terminal(31, "Failed"),
         finished(32),
@@ -365,7 +363,7 @@ describe("the sentence", () => {
     [
       "a preStop hook that runs",
       40,
-      [admitted(0), started(1), terminating(30, "deleted"), decision(30, "preStop", { name: "app" })],
+      [admitted(0), started(1), terminating(30, "deleted"), decided(30, { kind: "runPreStop", container: "app" })],
       'It is being ended and the container "app" waits for its preStop hook, which runs since 12:00:30; its deletion was asked for, at 12:00:30 with 30 seconds to end in.',
     ],
     [
@@ -430,8 +428,8 @@ test("the timeline: one line each, with durations, repeats folded, and kinds tha
   const entries: readonly Entry[] = [
     admit(["regular", "app"]),
     admitted(0),
-    decision(1, "createSandbox", { attempt: 0 }),
-    decision(2, "startContainer", { name: "app" }),
+    acted(1, "createSandbox"),
+    startContainer(2),
     ...(unknown === undefined ? [] : [unknown]),
     told(3, "app", "Pulled", 'Successfully pulled image "x" in 1.2s (1.5s including waiting). Image size: 5 bytes.'),
     started(4),

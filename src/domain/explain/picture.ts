@@ -2,18 +2,18 @@
  * Where a pod stands, folded from the records of one life in their order: what each of its containers is at, what was last told to be wrong and
  * has not been overtaken by something that went well. It says nothing itself: `sentence.ts` does.
  */
+import { assertNever } from "../../base/assert.ts";
+import type { Decision, FailedProbe } from "../journal/decisions.ts";
 import type { JournalRecord } from "../journal/records.ts";
-import type { ContainerStop } from "../pod/container-stops.ts";
 import { endStepText } from "../pod/ending.ts";
 import type { ContainerRole } from "../pod/every-container.ts";
 import { causeFromText, type TerminationCause } from "../pod/pod-lifecycle.ts";
-import { containerOf, detailsOf, type Entry, partOf } from "./entry.ts";
+import { type Entry, partOf } from "./entry.ts";
 
 export type Exit = Extract<JournalRecord, { kind: "exited" }>;
 type Told = Extract<JournalRecord, { kind: "told" }>;
-type Decision = Extract<JournalRecord, { kind: "decision" }>;
-
-export type Probe = "liveness" | "startup";
+type DecisionRecord = Extract<JournalRecord, { kind: "decision" }>;
+type ActDecision = Extract<Decision, { kind: "act" }>;
 
 export interface Trouble {
   readonly reason: string;
@@ -38,8 +38,8 @@ export interface ContainerPicture {
   /** What its next restart has to wait for, from its end. */
   delayMs: number | undefined;
   /** The probe for which it is to be stopped, and the one for which its last run was. */
-  stoppedFor: Probe | undefined;
-  lastStoppedFor: Probe | undefined;
+  stoppedFor: FailedProbe | undefined;
+  lastStoppedFor: FailedProbe | undefined;
   /** The last that each probe said against it, by the probe's name. */
   readonly unhealthy: Map<string, Trouble>;
   verdicts: Pick<Extract<JournalRecord, { kind: "probed" }>, "startup" | "liveness" | "readiness"> | undefined;
@@ -148,21 +148,38 @@ function addExit(container: ContainerPicture, exit: Exit): void {
   container.preStopSinceWallMs = undefined;
 }
 
-function addDecision(picture: Picture, decision: Decision): void {
-  const { what, why, wallMs } = decision;
-  const name = containerOf(decision);
-  switch (what) {
+function addDecision(picture: Picture, { decision, wallMs }: DecisionRecord): void {
+  switch (decision.kind) {
     case "admit":
-      for (const [role, container] of partsIn(detailsOf(decision))) containerIn(picture, container).role = role;
+      for (const { role, name } of decision.containers) containerIn(picture, name).role = role;
       return;
     case "defer":
-      picture.admission = { kind: "deferred", why, sinceWallMs: wallMs };
+      picture.admission = { kind: "deferred", why: decision.why, sinceWallMs: wallMs };
       return;
     case "preempt":
-      picture.preemptedFor = why;
+      picture.preemptedFor = decision.why;
       return;
+    case "act":
+      return addAction(picture, decision, wallMs);
+    case "runPreStop":
+      containerIn(picture, decision.container).preStopSinceWallMs = wallMs;
+      return;
+    case "startAgent":
+      // The new agent reports them again if they still hold.
+      picture.runtimeTrouble = undefined;
+      if (picture.trouble?.reason === "FailedSync") picture.trouble = undefined;
+      return;
+    case "deferResize":
+      return;
+    default:
+      assertNever(decision);
+  }
+}
+
+function addAction(picture: Picture, { action, probeStops }: ActDecision, wallMs: number): void {
+  switch (action) {
     case "createSandbox":
-      // What came before it is there now; whether it can be made is still to be told.
+      // Everything before it succeeded; whether the sandbox can be created is reported later.
       if (picture.trouble?.reason !== "FailedCreatePodSandBox") picture.trouble = undefined;
       picture.sandboxSinceWallMs = wallMs;
       return;
@@ -172,19 +189,17 @@ function addDecision(picture: Picture, decision: Decision): void {
       picture.sandboxSinceWallMs = undefined;
       return;
     case "stopContainers":
-      for (const [container, probe] of probesIn(detailsOf(decision)))
-        containerIn(picture, container).stoppedFor = probe;
+      for (const { container, probe } of probeStops) containerIn(picture, container).stoppedFor = probe;
       return;
-    case "preStop":
-      if (name !== undefined) containerIn(picture, name).preStopSinceWallMs = wallMs;
-      return;
-    case "start agent":
-      // Told again by the new one if they still hold.
-      picture.runtimeTrouble = undefined;
-      if (picture.trouble?.reason === "FailedSync") picture.trouble = undefined;
+    case "makeRoom":
+    case "stopSandboxes":
+    case "removeUnstarted":
+    case "removeForRestart":
+    case "resize":
+    case "postStart":
       return;
     default:
-      return;
+      assertNever(action);
   }
 }
 
@@ -290,24 +305,4 @@ function containerIn(picture: Picture, name: string, role: ContainerRole = "regu
   };
   picture.containers.set(name, fresh);
   return fresh;
-}
-
-const LISTED_ROLES: ReadonlySet<unknown> = new Set<ContainerRole>(["init", "sidecar", "regular", "ephemeral"]);
-
-function partsIn(details: unknown): readonly (readonly [ContainerRole, string])[] {
-  if (!Array.isArray(details)) return [];
-  return details.flatMap((each: unknown) => {
-    const [role, name] = Array.isArray(each) ? (each as readonly unknown[]) : [];
-    return LISTED_ROLES.has(role) && typeof name === "string" ? [[role as ContainerRole, name] as const] : [];
-  });
-}
-
-/** The containers that are stopped because a probe failed. */
-function probesIn(details: unknown): readonly (readonly [string, Probe])[] {
-  const { containers } = (details ?? {}) as { readonly containers?: unknown };
-  if (!Array.isArray(containers)) return [];
-  return containers.flatMap((each: Partial<ContainerStop>) => {
-    const { name, reason } = each;
-    return name !== undefined && reason?.kind === "probeFailed" ? [[name, reason.probe] as const] : [];
-  });
 }

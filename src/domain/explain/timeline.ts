@@ -2,11 +2,13 @@
  * What happened to a pod, a line each: when, what, how long it took where that is known. What repeats is one line with its count and its last
  * time. A kind of record without words here is shown by its name.
  */
+import { assertNever } from "../../base/assert.ts";
 import { parseGoDuration } from "../../base/duration.ts";
+import type { Decision } from "../journal/decisions.ts";
 import type { JournalRecord } from "../journal/records.ts";
 import { endStepText } from "../pod/ending.ts";
 import { causeFromText, describeCause } from "../pod/pod-lifecycle.ts";
-import { containerOf, type Entry, partOf } from "./entry.ts";
+import { type Entry, partOf } from "./entry.ts";
 import { msOfNs } from "./moments.ts";
 
 export interface TimelineLine {
@@ -109,33 +111,48 @@ function verdictsText(verdicts: Readonly<Record<string, string>>): string {
   return said.length === 0 ? "nothing yet" : said.map(([probe, verdict]) => `${probe} ${verdict}`).join(", ");
 }
 
-function decisionStep(record: Extract<JournalRecord, { kind: "decision" }>): Step {
-  const { what, why } = record;
-  const container = containerOf(record) ?? "";
-  switch (what) {
+function decisionStep({ decision }: Extract<JournalRecord, { kind: "decision" }>): Step {
+  switch (decision.kind) {
     case "defer":
-      return { what: `waits to be taken in: ${why}` };
+      return { what: `waits to be taken in: ${decision.why}` };
+    case "deferResize":
+      return { what: `deferResize: ${decision.why}` };
     case "preempt":
-      return { what: `to be ended for another: ${why}` };
-    case "start agent":
+      return { what: `to be ended for another: ${decision.why}` };
+    case "startAgent":
       return { what: "(the node agent was started)" };
+    case "runPreStop": {
+      const { container } = decision;
+      return { what: `${container}: preStop hook begun`, begins: `preStop ${container}` };
+    }
+    case "admit":
+      return { what: undefined };
+    case "act":
+      return actionStep(decision);
+    default:
+      return assertNever(decision);
+  }
+}
+
+function actionStep({ action, why, container = "" }: Extract<Decision, { kind: "act" }>): Step {
+  switch (action) {
     case "createSandbox":
       return { what: "sandbox asked for", begins: "sandbox" };
     case "startContainer":
     case "startCreated":
       return { what: "sandbox made", ends: "sandbox", onlyAtEnd: true, begins: `start ${container}` };
-    case "preStop":
-      return { what: `${container}: preStop hook begun`, begins: `preStop ${container}` };
-    // What each container is told of says the same, and more.
-    case "admit":
+    // The events of each container say the same, and more.
     case "makeRoom":
     case "postStart":
     case "stopContainers":
     case "stopSandboxes":
     case "removeUnstarted":
       return { what: undefined };
+    case "resize":
+    case "removeForRestart":
+      return { what: `${action}: ${why}` };
     default:
-      return { what: `${what}: ${why}` };
+      return assertNever(action);
   }
 }
 

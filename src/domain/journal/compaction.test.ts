@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { compact } from "./compaction.ts";
 import { foldFacts, nothingKnown } from "./facts.ts";
-import type { JournalRecord } from "./records.ts";
+import { decisionRecord, type JournalRecord } from "./records.ts";
 
 const BYTES = 100;
 const generous = { bytesTarget: 1e9, finishedKeptMs: 1e12, finishedKeptMin: 1e6 };
@@ -11,13 +11,8 @@ const generous = { bytesTarget: 1e9, finishedKeptMs: 1e12, finishedKeptMin: 1e6 
 const of = (uid: string) => ({ uid, pod: `ns/${uid}` });
 const admitted = (uid: string): JournalRecord => ({ kind: "admitted", ...of(uid), wallMs: 1 });
 const finished = (uid: string, wallMs = 1): JournalRecord => ({ kind: "finished", ...of(uid), wallMs });
-const decision = (uid: string, why: string): JournalRecord => ({
-  kind: "decision",
-  ...of(uid),
-  wallMs: 1,
-  what: "w",
-  why,
-});
+const decision = (uid: string, why: string): JournalRecord =>
+  decisionRecord({ ...of(uid), wallMs: 1 }, { kind: "defer", why });
 const exited = (uid: string, container: string, containerId: string): JournalRecord => ({
   kind: "exited",
   ...of(uid),
@@ -71,7 +66,7 @@ const told = (uid: string, on: string, reason: string, why: string): JournalReco
 });
 
 void test("of a UID that is not finished the last words on each of its parts stay, whatever else goes", () => {
-  const admit: JournalRecord = { ...of("a"), kind: "decision", wallMs: 1, what: "admit", why: "[]" };
+  const admit = decisionRecord({ ...of("a"), wallMs: 1 }, { kind: "admit", containers: [] });
   const records = [
     told("", "runtime", "RuntimeNotReady", "down"),
     admit,

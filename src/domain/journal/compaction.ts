@@ -7,6 +7,7 @@
  * the order in the journal decides.
  */
 import { equalAllocations } from "../resize/allocation.ts";
+import type { Decision } from "./decisions.ts";
 import { afterRecord, nothingKnown, type UidFacts } from "./facts.ts";
 import { isExplanation, type JournalRecord } from "./records.ts";
 
@@ -91,12 +92,14 @@ function lastWords<T extends SizedRecord>(records: readonly T[], open: readonly 
     const { record } = sized;
     if (!uids.has(record.uid)) continue;
     if (record.kind === "told") last.set(`${record.uid} ${record.on} ${record.reason}`, sized);
-    if (record.kind === "decision" && LASTING.has(record.what)) last.set(`${record.uid} ${record.what}`, sized);
+    if (record.kind !== "decision") continue;
+    const { kind } = record.decision;
+    if (LASTING.has(kind)) last.set(`${record.uid} ${kind}`, sized);
   }
   return [...last.values()];
 }
 
-const LASTING: ReadonlySet<string> = new Set(["admit", "start agent"]);
+const LASTING: ReadonlySet<Decision["kind"]> = new Set(["admit", "startAgent"]);
 
 /** Newest first. */
 function newestExplanations<T extends SizedRecord>(records: readonly T[]): readonly T[] {

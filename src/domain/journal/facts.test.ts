@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type ExitFact, foldFacts, nothingKnown, type UidFacts } from "./facts.ts";
 import { parseJournalRecord } from "./parse-record.ts";
-import type { JournalRecord } from "./records.ts";
+import { decisionRecord, type JournalRecord } from "./records.ts";
 
 const common = { uid: "u", pod: "ns/p" };
 const admitted = (wallMs: number): JournalRecord => ({ kind: "admitted", ...common, wallMs });
@@ -58,7 +58,7 @@ const staticPod = (contentHash: string): JournalRecord => ({
   contentHash,
   configHash: "c",
 });
-const decision: JournalRecord = { kind: "decision", ...common, wallMs: 9, what: "startContainer", why: "it is absent" };
+const decision = decisionRecord({ ...common, wallMs: 9 }, { kind: "defer", why: "WaitingForNode: not ready" });
 
 const known = (facts: Partial<UidFacts>): UidFacts => ({ ...nothingKnown(common), ...facts });
 

@@ -1,10 +1,14 @@
-/** Turns what was read back from disk into a record, or into nothing when it is none that this version knows. */
+/**
+ * Turns what was read back from disk into a record, or into nothing when it is none that this version knows. Decisions of earlier versions become
+ * those of this one.
+ */
 import { END_STEPS } from "../pod/ending.ts";
 import { isAllocation } from "../resize/checkpoint.ts";
+import { DECISION_VERSION, isDecision, upgradeDecision } from "./decisions.ts";
 import type { JournalRecord } from "./records.ts";
 
 type Kind = JournalRecord["kind"];
-type Field = "text" | "number" | "allocation" | readonly string[];
+type Field = "text" | "number" | "allocation" | "decision" | "decisionVersion" | readonly string[];
 
 const VERDICTS = ["success", "failure", "unknown"];
 
@@ -63,7 +67,7 @@ const shapes: {
   },
   mounting: { uid: "text", pod: "text", wallMs: "number", volume: "text", path: "text" },
   staticPod: { uid: "text", pod: "text", wallMs: "number", source: "text", contentHash: "text", configHash: "text" },
-  decision: { uid: "text", pod: "text", wallMs: "number", what: "text", why: "text" },
+  decision: { uid: "text", pod: "text", wallMs: "number", version: "decisionVersion", decision: "decision" },
   told: { uid: "text", pod: "text", wallMs: "number", on: "text", reason: "text", why: "text", times: "number" },
 };
 
@@ -73,15 +77,24 @@ const fieldsByKind: ReadonlyMap<unknown, readonly (readonly [string, Field])[]> 
 
 export function parseJournalRecord(value: unknown): JournalRecord | undefined {
   if (typeof value !== "object" || value === null) return undefined;
-  const record = value as Readonly<Record<string, unknown>>;
+  const record = upgraded(value as Readonly<Record<string, unknown>>);
   const fields = fieldsByKind.get(record["kind"]);
   const fits = fields?.every(([name, field]) => matches(record[name], field)) ?? false;
-  return fits ? (value as JournalRecord) : undefined;
+  return fits ? (record as unknown as JournalRecord) : undefined;
+}
+
+function upgraded(record: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const { what, why, ...others } = record;
+  const isVersion1 = others["kind"] === "decision" && others["version"] === undefined;
+  if (!isVersion1 || typeof what !== "string" || typeof why !== "string") return record;
+  return { ...others, version: DECISION_VERSION, decision: upgradeDecision(what, why) };
 }
 
 function matches(value: unknown, field: Field): boolean {
   if (field === "text") return typeof value === "string";
   if (field === "number") return typeof value === "number";
   if (field === "allocation") return isAllocation(value);
+  if (field === "decision") return isDecision(value);
+  if (field === "decisionVersion") return value === DECISION_VERSION;
   return typeof value === "string" && field.includes(value);
 }

@@ -4,6 +4,7 @@
  */
 import type { EndStepName } from "../pod/ending.ts";
 import type { Allocation } from "../resize/allocation.ts";
+import { DECISION_VERSION, type Decision } from "./decisions.ts";
 
 export type JournalRecord =
   /** This UID was taken in, in this form. Its first sight is the pod's start time. */
@@ -150,8 +151,8 @@ export type JournalRecord =
       readonly uid: string;
       readonly pod: string;
       readonly wallMs: number;
-      readonly what: string;
-      readonly why: string;
+      readonly version: typeof DECISION_VERSION;
+      readonly decision: Decision;
     }
   /**
    * What happened to a pod, or holds it up, as its owner was told. Written when that changes and now and then while it repeats. `on`: the
@@ -168,6 +169,13 @@ export type JournalRecord =
       /** How often so far. */
       readonly times: number;
     };
+
+type DecisionRecord = Extract<JournalRecord, { kind: "decision" }>;
+
+export const decisionRecord = (
+  { uid, pod, wallMs }: Pick<DecisionRecord, "uid" | "pod" | "wallMs">,
+  decision: Decision,
+): DecisionRecord => ({ kind: "decision", uid, pod, wallMs, version: DECISION_VERSION, decision });
 
 /** Nothing is decided by these. */
 export const isExplanation = (record: JournalRecord): record is Extract<JournalRecord, { kind: "decision" | "told" }> =>

@@ -14,6 +14,10 @@ export const everyContainer = (spec: PodSpec | undefined): readonly (Container |
  */
 export type ContainerRole = "init" | "sidecar" | "regular" | "ephemeral";
 
+const ROLES: ReadonlySet<unknown> = new Set<ContainerRole>(["init", "sidecar", "regular", "ephemeral"]);
+
+export const isContainerRole = (value: unknown): value is ContainerRole => ROLES.has(value);
+
 export interface RoledContainer {
   readonly role: ContainerRole;
   readonly container: Container | EphemeralContainer;
