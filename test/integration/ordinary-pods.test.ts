@@ -95,8 +95,8 @@ void suite("ordinary pods", () => {
       await apply({ apiVersion: "v1", kind: "Pod", metadata: { name }, spec });
       await cluster.kubectl("wait", "--for=condition=Ready", `pod/${name}`, "--timeout=60s");
       const uid = await field(`pod ${name}`, ".metadata.uid");
-      const mounts = async () => (await readFile(node.inside("/proc/mounts"), "utf8")).split("\n").filter(isOfPod);
       const isOfPod = (line: string) => line.includes(`/pods/${uid}/volumes/`);
+      const mounts = async () => (await node.run("cat", "/proc/mounts")).stdout.split("\n").filter(isOfPod);
       assert.equal((await mounts()).length, 2, "its memory and its token");
       if (name === "forced-alone") await agent.kill();
       await cluster.kubectl("delete", "pod", name, "--force", "--grace-period=0");
