@@ -51,3 +51,15 @@ test("ports go from 1 to 65535", () => {
     [1, 0, 0, 1],
   );
 });
+
+test("labels are limited in bytes and other names in characters, as apimachinery v0.36.4 says, and both are counted in bytes", () => {
+  const long = "a".repeat(64);
+  const says = (troubles: readonly string[], text: string) => assert.ok(troubles.includes(text), troubles.join("\n"));
+  says(labelKeyTroubles(long), "name part must be no more than 63 bytes");
+  says(labelKeyTroubles(`${"a".repeat(254)}/a`), "prefix part must be no more than 253 bytes");
+  says(labelValueTroubles(long), "must be no more than 63 bytes");
+  says(labelValueTroubles("ä".repeat(40)), "must be no more than 63 bytes");
+  says(dnsLabelTroubles(long), "must be no more than 63 characters");
+  says(dnsSubdomainTroubles("a".repeat(254)), "must be no more than 253 characters");
+  says(portNameTroubles("a".repeat(16)), "must be no more than 15 characters");
+});

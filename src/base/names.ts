@@ -1,4 +1,5 @@
 /** The rules Kubernetes has for names. Each answers with what is wrong, in the words the API server uses; empty when nothing is. */
+import { utf8Bytes } from "./utf8.ts";
 
 const LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
@@ -18,7 +19,9 @@ function regexTrouble(rule: string, pattern: string, ...examples: readonly strin
     : `${rule} (e.g. ${shown}regex used for validation is '${pattern}')`;
 }
 
-const tooLong = (text: string, most: number) => (text.length > most ? [`must be no more than ${most} characters`] : []);
+/** The API server counts bytes everywhere, and says so for labels only. */
+const tooLong = (text: string, most: number, unit: "bytes" | "characters" = "characters") =>
+  utf8Bytes(text).length > most ? [`must be no more than ${most} ${unit}`] : [];
 
 const LABEL_RULE =
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character";
@@ -32,8 +35,10 @@ export function dnsLabelTroubles(name: string): readonly string[] {
   return [...troubles, regexTrouble(LABEL_RULE, LABEL, "my-name", "123-abc")];
 }
 
-export function dnsSubdomainTroubles(name: string): readonly string[] {
-  const troubles = tooLong(name, 253);
+export const dnsSubdomainTroubles = (name: string): readonly string[] => subdomainTroubles(name, "characters");
+
+function subdomainTroubles(name: string, unit: "bytes" | "characters"): readonly string[] {
+  const troubles = tooLong(name, 253, unit);
   return subdomain.test(name) ? troubles : [...troubles, regexTrouble(SUBDOMAIN_RULE, SUBDOMAIN, "example.com")];
 }
 
@@ -74,9 +79,9 @@ export function labelKeyTroubles(key: string): readonly string[] {
     ...(prefix === "" ? ["prefix part must be non-empty"] : []),
     ...(prefix === undefined || prefix === ""
       ? []
-      : dnsSubdomainTroubles(prefix).map((trouble) => `prefix part ${trouble}`)),
+      : subdomainTroubles(prefix, "bytes").map((trouble) => `prefix part ${trouble}`)),
     ...(name === "" ? ["name part must be non-empty"] : []),
-    ...tooLong(name, 63).map((trouble) => `name part ${trouble}`),
+    ...tooLong(name, 63, "bytes").map((trouble) => `name part ${trouble}`),
     ...(qualified.test(name)
       ? []
       : [
@@ -92,7 +97,7 @@ export function labelKeyTroubles(key: string): readonly string[] {
 }
 
 export function labelValueTroubles(value: string): readonly string[] {
-  const troubles = tooLong(value, 63);
+  const troubles = tooLong(value, 63, "bytes");
   if (labelValue.test(value)) return troubles;
   const rule =
     "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character";

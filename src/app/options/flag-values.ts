@@ -2,13 +2,15 @@
  * The text after a flag as a value, and what several of them make together: the last one wins, but lists and maps grow.
  * Faults carry the words users know.
  */
+
 import { assertNever } from "../../base/assert.ts";
 import { parseGoDuration } from "../../base/duration.ts";
 import { goQuote } from "../../base/go-text.ts";
+import { labelKeyTroubles, labelValueTroubles } from "../../base/names.ts";
 import { parseQuantity } from "../../base/quantity.ts";
 import type { FlagSyntax } from "./flag-table.ts";
 import { INT32, INT64, LEVEL, parseCsvLine, parseGoBool, parseGoInteger, parseIpFlag, SyntaxFault } from "./go-text.ts";
-import { labelKeyFaults, labelValueFaults, TAINT_EFFECTS } from "./names.ts";
+import { TAINT_EFFECTS } from "./names.ts";
 import type { MemoryReservation, ModuleVerbosity, Taint, Value } from "./value-types.ts";
 
 /** `earlier` is what the same flag gave before on this command line. */
@@ -136,7 +138,7 @@ function taintOf(spec: string): Taint {
     throw new SyntaxFault(`invalid taint effect: ${effect}, unsupported taint effect`);
   const [key = "", value, ...rest] = effect === undefined ? [label] : label.split("=");
   if (rest.length > 0) throw invalid();
-  const faults = [labelValueFaults(value ?? ""), labelKeyFaults(key)].find((each) => each.length > 0);
+  const faults = [labelValueTroubles(value ?? ""), labelKeyTroubles(key)].find((each) => each.length > 0);
   if (faults !== undefined) throw invalid(`, ${faults.join("; ")}`);
   return { key, value: value ?? "", effect: effect ?? "", timeAdded: undefined };
 }

@@ -1,42 +1,5 @@
-/** The API's rules for names that the configuration holds: label keys and values, and taints. */
-const NAME_PART = /^(?:[A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
-const SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-
-const NAME_FORM =
-  "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-const SUBDOMAIN_FORM =
-  "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-const KEY_FORM =
-  "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')";
-const VALUE_FORM =
-  "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
-
-const tooLong = (max: number) => `must be no more than ${max} bytes`;
-
-/** What is wrong with it as the key of a label or taint. */
-export function labelKeyFaults(key: string): readonly string[] {
-  const [first = "", second, ...more] = key.split("/");
-  if (more.length > 0) return [KEY_FORM];
-  if (second === undefined) return namePartFaults(first);
-  const prefix = first === "" ? ["prefix part must be non-empty"] : prefixFaults(first);
-  return [...prefix, ...namePartFaults(second)];
-}
-
-function prefixFaults(prefix: string): readonly string[] {
-  const faults = prefix.length > 253 ? [tooLong(253)] : [];
-  return [...faults, ...(SUBDOMAIN.test(prefix) ? [] : [SUBDOMAIN_FORM])].map((fault) => `prefix part ${fault}`);
-}
-
-function namePartFaults(name: string): readonly string[] {
-  if (name === "") return ["name part must be non-empty", `name part ${NAME_FORM}`];
-  const faults = name.length > 63 ? [`name part ${tooLong(63)}`] : [];
-  return NAME_PART.test(name) ? faults : [...faults, `name part ${NAME_FORM}`];
-}
-
-export function labelValueFaults(value: string): readonly string[] {
-  const faults = value.length > 63 ? [tooLong(63)] : [];
-  return value === "" || NAME_PART.test(value) ? faults : [...faults, VALUE_FORM];
-}
+/** The effects of taints, and which labels a kubelet may set on its own Node. */
+import { labelKeyTroubles, labelValueTroubles } from "../../base/names.ts";
 
 export const TAINT_EFFECTS: readonly string[] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -66,8 +29,8 @@ export function nodeLabelFault(labels: Readonly<Record<string, string>>): string
     );
   }
   const faults = Object.entries(labels).flatMap(([key, value]) => [
-    ...described(key, labelKeyFaults(key)),
-    ...described(value, labelValueFaults(value)),
+    ...described(key, labelKeyTroubles(key)),
+    ...described(value, labelValueTroubles(value)),
   ]);
   return faults.length > 0 ? `invalid node labels: ${faults.join("; ")}` : undefined;
 }

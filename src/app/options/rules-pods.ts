@@ -1,6 +1,8 @@
 /** Rules about taints, topology, shutdown, swap and restarts. In the order in which the Go kubelet names them. */
+
 import { goQuote } from "../../base/go-text.ts";
-import { labelKeyFaults, labelValueFaults, TAINT_EFFECTS } from "./names.ts";
+import { labelKeyTroubles, labelValueTroubles } from "../../base/names.ts";
+import { TAINT_EFFECTS } from "./names.ts";
 import { invalid, named, type Rule, spellStruct, when } from "./rule.ts";
 import { seconds, toMs } from "./units.ts";
 import type { Taint } from "./value-types.ts";
@@ -8,8 +10,8 @@ import type { Taint } from "./value-types.ts";
 const TOPOLOGY_POLICIES: readonly string[] = ["none", "best-effort", "restricted", "single-numa-node"];
 
 const isTaint = ({ key, value, effect }: Taint) =>
-  labelKeyFaults(key).length === 0 &&
-  labelValueFaults(value).length === 0 &&
+  labelKeyTroubles(key).length === 0 &&
+  labelValueTroubles(value).length === 0 &&
   (effect === "" || TAINT_EFFECTS.includes(effect));
 
 const taints: Rule = ({ config: { registerWithTaints = [] } }) =>
