@@ -13,6 +13,7 @@ import { logEventSink } from "../controllers/events/log-sink.ts";
 import { Narrator, tellBoth } from "../controllers/explain/narrator.ts";
 import { watchTroubles } from "../controllers/explain/watch-troubles.ts";
 import { createJournal } from "../controllers/journal/journal.ts";
+import { logJournalProblem } from "../controllers/journal/log-problem.ts";
 import { Observer } from "../controllers/pleg/observer.ts";
 import { Pleg } from "../controllers/pleg/pleg.ts";
 import { watchRuntimeHealth } from "../controllers/pleg/runtime-health.ts";
@@ -220,7 +221,7 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
         files,
         folder: `${options.folders.root}/deckhand/journal`,
         clock,
-        onProblem: (problem) => logOf("journal").error("the journal has a problem", new Error(JSON.stringify(problem))),
+        onProblem: (problem) => logJournalProblem(logOf("journal"), problem),
       });
       const narrator = new Narrator(journal, clock);
       const events = tellBoth(recorder ?? logEventSink(logOf("events"), 2), narrator);
