@@ -4,8 +4,9 @@
  */
 import type { CertificateSigningRequest } from "../src/api/gen/certificates-v1.ts";
 import { certificateSigningRequests } from "../src/api/resources.ts";
-import { type Cells, compose, type KubeletPorts, type Loop } from "../src/app/compose.ts";
+import { compose } from "../src/app/compose.ts";
 import { clientCertificateLoops, servingLoops } from "../src/app/compose-identity.ts";
+import type { Cells, KubeletPorts, Loop } from "../src/app/wiring.ts";
 import { LatestCell } from "../src/concurrency/latest-cell.ts";
 import type { CertificatePair } from "../src/domain/identity/certificate-pair.ts";
 import { validPair } from "../src/domain/identity/certificate-state.ts";

@@ -1,5 +1,5 @@
 /** Kubelets that keep a little of every container they start, each in one of the ways in which JavaScript does so unnoticed. */
-import type { KubeletPorts } from "../src/app/compose.ts";
+import type { KubeletPorts } from "../src/app/wiring.ts";
 import { instead } from "./mutants.ts";
 
 export interface Leak {

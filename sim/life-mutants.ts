@@ -1,6 +1,6 @@
 /** Kubelets with one rule about the lives of containers left out, made as those of `mutants.ts` are. */
 import type { Container, Pod } from "../src/api/gen/core-v1.ts";
-import type { KubeletPorts } from "../src/app/compose.ts";
+import type { KubeletPorts } from "../src/app/wiring.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
 import type { ApiServer, WatchEvent } from "../src/ports/api-server.ts";
 import { ProbeError } from "../src/ports/prober.ts";

@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { certificateSigningRequests, configMaps, coreEvents, pods } from "../src/api/resources.ts";
-import type { KubeletPorts } from "../src/app/compose.ts";
+import type { KubeletPorts } from "../src/app/wiring.ts";
 import { ADMIN } from "./fake-api-server/identity.ts";
 import { type Kind, kindOf } from "./fake-api-server/kinds.ts";
 import { scripted } from "./fake-runtime/behaviour.ts";

@@ -2,7 +2,7 @@
  * Kubelets with one rule about volumes or images left out, each made of the real one by what it is handed: a port that answers before it has done its work,
  * or does too much. If the simulator does not find one of them out, it would not find the same mistake in the kubelet either.
  */
-import type { KubeletPorts } from "../src/app/compose.ts";
+import type { KubeletPorts } from "../src/app/wiring.ts";
 import { kubelet } from "./kubelet.ts";
 import type { PortCall } from "./port-calls.ts";
 import type { AgentFactory, SimNode } from "./sim-node.ts";

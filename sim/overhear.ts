@@ -2,7 +2,7 @@
  * Listens in on the ports of an agent: which of its modules calls what. The caller is read off the stack, so it is a fact of the run
  * and not of a table that someone keeps. What is called goes through unchanged.
  */
-import type { KubeletPorts } from "../src/app/compose.ts";
+import type { KubeletPorts } from "../src/app/wiring.ts";
 import type { ApiServer } from "../src/ports/api-server.ts";
 
 export interface OverheardCall {

@@ -3,7 +3,8 @@
  * as Markdown; docs/from-the-go-kubelet.md holds the output.
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
-import { type Cells, compose } from "../src/app/compose.ts";
+import { compose } from "../src/app/compose.ts";
+import type { Cells } from "../src/app/wiring.ts";
 import { containerNameOf, type PodRuntimeView } from "../src/domain/pod/runtime-view.ts";
 import { type Behaviour, scripted } from "./fake-runtime/behaviour.ts";
 import { kubeletOptions } from "./kubelet.ts";

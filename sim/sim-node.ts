@@ -2,7 +2,7 @@
  * One machine of a simulated world, with everything that outlives its agent: runtime, disk, control groups. Agents come and go; each life
  * sees the world through ports of its own, which fall silent when it dies.
  */
-import type { KubeletPorts } from "../src/app/compose.ts";
+import type { KubeletPorts } from "../src/app/wiring.ts";
 import { assert } from "../src/base/assert.ts";
 import { parseCgroupPath } from "../src/domain/resources/cgroup-name.ts";
 import type { Cgroups } from "../src/ports/cgroups.ts";

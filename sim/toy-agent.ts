@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../src/api/gen/core-v1.ts";
 import { leases, nodes, pods } from "../src/api/resources.ts";
-import type { KubeletPorts } from "../src/app/compose.ts";
+import type { KubeletPorts } from "../src/app/wiring.ts";
 import { LatestCell } from "../src/concurrency/latest-cell.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
 import type { SandboxConfig } from "../src/domain/runtime/sandbox.ts";

@@ -1,9 +1,10 @@
 /** What the service manager hears of a whole kubelet: which of its loops are watched, that each is missed when it hangs, and none while it is well. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { compose, type Kubelet, type KubeletPorts } from "../src/app/compose.ts";
+import { compose, type Kubelet } from "../src/app/compose.ts";
 import { loopsSign, runService } from "../src/app/compose-service.ts";
 import type { CompiledOptions } from "../src/app/options/compiled-options.ts";
+import type { KubeletPorts } from "../src/app/wiring.ts";
 import { sleep } from "../src/concurrency/sleep.ts";
 import { kubeletOptions } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";

@@ -65,7 +65,7 @@ describe("from the Go kubelet", () => {
     const folders = globSync("src/controllers/*/README.md", { cwd: repositoryRoot }).map((path) =>
       path.replace("README.md", ""),
     );
-    const cells = [...read("src/app/compose.ts").matchAll(/^ {2}readonly (\w+): Latest(?:Cell|Table)</gm)].map(
+    const cells = [...read("src/app/wiring.ts").matchAll(/^ {2}readonly (\w+): Latest(?:Cell|Table)</gm)].map(
       ([, cell = ""]) => cell,
     );
     assert.ok(folders.length > 10 && cells.length > 10);

@@ -28,11 +28,11 @@ import { createStats } from "../wire/stats/stats.ts";
 import { connectSystemd } from "../wire/systemd/connect.ts";
 import { systemdDriver } from "../wire/systemd/driver.ts";
 import { SystemdManager } from "../wire/systemd/manager.ts";
-import type { KubeletPorts } from "./compose.ts";
 import { helperCommand, VOLUME_HELPER } from "./helper-command.ts";
 import type { ProcessLog } from "./logging/log.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { statsProgram } from "./stats-program.ts";
+import type { KubeletPorts } from "./wiring.ts";
 
 export interface Adapters {
   readonly ports: Omit<KubeletPorts, "api">;

@@ -8,9 +8,9 @@ import { hostRandom } from "../wire/host/random.ts";
 import { createKubeApi, type KubeApi, type KubeApiOptions } from "../wire/kube-api/client.ts";
 import type { Connection } from "../wire/kube-api/connection.ts";
 import { type ClientIdentity, type ClientIdentityParts, clientIdentity } from "./client-identity.ts";
-import type { ApiPorts } from "./compose.ts";
 import type { ApiSettings, CompiledOptions } from "./options/compiled-options.ts";
 import { USER_AGENT } from "./version.ts";
+import type { ApiPorts } from "./wiring.ts";
 
 /** Each with a rate of its own: made-up tokens of anonymous clients must not delay the authorization of known users. */
 export interface ReviewClients {

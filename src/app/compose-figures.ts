@@ -12,7 +12,7 @@ import { type MetricsParts, metricsRoutes } from "../server/metrics.ts";
 import { requestMetrics } from "../server/request-metrics.ts";
 import type { RequestObserver } from "../server/request-observer.ts";
 import type { Route } from "../server/route.ts";
-import type { KubeletPorts } from "./compose.ts";
+import type { KubeletPorts } from "./wiring.ts";
 
 export interface Figures {
   readonly routes: readonly Route[];

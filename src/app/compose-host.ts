@@ -3,17 +3,8 @@ import { errorText } from "../base/error-text.ts";
 import { settleKernelSettings } from "../controllers/host/kernel-settings.ts";
 import { runOomWatcher } from "../controllers/host/oom-watcher.ts";
 import { runPacketChains } from "../controllers/host/packet-chains.ts";
-import type { KernelMessages } from "../ports/kernel-messages.ts";
-import type { KernelSettings } from "../ports/kernel-settings.ts";
-import type { PacketChains } from "../ports/packet-chains.ts";
-import type { KubeletPorts, Loop, Wiring } from "./compose.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
-
-export interface HostPorts {
-  readonly settings: KernelSettings;
-  readonly messages: KernelMessages;
-  readonly chains: PacketChains;
-}
+import type { KubeletPorts, Loop, Wiring } from "./wiring.ts";
 
 /** What is left to do once the agent runs. */
 export interface HostDuties {

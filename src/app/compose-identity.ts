@@ -6,22 +6,9 @@ import { runClientCertificate } from "../controllers/identity/client-certificate
 import { PendingKey } from "../controllers/identity/pending-key.ts";
 import { ensureSelfSigned, makeSelfSigned } from "../controllers/identity/self-signed.ts";
 import { runServingCertificate } from "../controllers/identity/serving-certificate.ts";
-import type { CertificatePair, PairPaths } from "../domain/identity/certificate-pair.ts";
 import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
 import { clientCertificateFamilies, servingCertificateFamilies } from "../domain/metrics/identity-metrics.ts";
-import type { ApiServer } from "../ports/api-server.ts";
-import type { Loop, Wiring } from "./compose.ts";
-
-/** What the loop of the client certificate works on: how the clients of the API server prove who they are. */
-export interface ClientCredentials {
-  /** By other credentials than the certificate, while there is none that is valid. */
-  readonly bootstrap: ApiServer;
-  readonly embedded: CertificatePair | undefined;
-  /** Where the kubeconfig finds its certificate, if not in the store. */
-  readonly certificateFiles: PairPaths | undefined;
-  /** From now on every client shows this. */
-  readonly show: (pair: CertificatePair) => void;
-}
+import type { Loop, Wiring } from "./wiring.ts";
 
 export function clientCertificateLoops({
   ports,
@@ -30,16 +17,24 @@ export function clientCertificateLoops({
 }: Pick<Wiring, "ports" | "options" | "cells">): readonly Loop[] {
   const credentials = ports.api?.credentials;
   if (ports.api === undefined || credentials === undefined) return [];
-  const common = { ...ports, ...cells, log: ports.logOf("identity"), folder: options.folders.certificates };
+  const { clock, random, files, keys, api } = ports;
+  const log = ports.logOf("identity");
+  const folder = options.folders.certificates;
   const { certificateFiles } = credentials;
   const elsewhere = certificateFiles === undefined ? [] : [certificateFiles];
   const parts = {
-    ...common,
-    ...credentials,
+    api: api.main,
+    clock,
+    random,
+    keys,
+    log,
     nodeName: options.node.name,
-    api: ports.api.main,
-    store: new CertificateStore({ ...common, prefix: "kubelet-client", elsewhere }),
-    pendingKey: new PendingKey(common),
+    bootstrap: credentials.bootstrap,
+    embedded: credentials.embedded,
+    show: credentials.show,
+    clientCertificate: cells.clientCertificate,
+    store: new CertificateStore({ files, keys, clock, log, folder, prefix: "kubelet-client", elsewhere }),
+    pendingKey: new PendingKey({ files, keys, log, folder }),
   };
   return [(shutdown) => runClientCertificate(parts, shutdown)];
 }
@@ -53,25 +48,39 @@ export function servingLoops(
   const log = ports.logOf("identity");
   const folder = options.folders.certificates;
   const names = { host: options.node.name, addresses: options.node.ips };
-  const files = { ...ports, ...cells, log, servingFault };
+  const { clock, random, files, keys, api } = ports;
+  const { servingCertificate, servingState, ownNode } = cells;
+  const parts = { clock, files, log, servingCertificate, servingFault };
   switch (serving.kind) {
     case "files":
-      return [(shutdown) => runCertificateFiles({ ...serving.files, reload: serving.reload }, files, shutdown)];
+      return [(shutdown) => runCertificateFiles({ ...serving.files, reload: serving.reload }, parts, shutdown)];
     case "selfSigned":
       return [
         async (shutdown) => {
-          const made = await ensureSelfSigned(files, folder, names);
-          await runCertificateFiles({ ...made, reload: serving.reload }, files, shutdown);
+          const made = await ensureSelfSigned({ clock, random, keys, files, log }, folder, names);
+          await runCertificateFiles({ ...made, reload: serving.reload }, parts, shutdown);
         },
       ];
     case "cluster": {
-      const fallback = serving.fallback ? makeSelfSigned(ports, names) : undefined;
-      if (ports.api === undefined) return [async () => cells.servingCertificate.set(fallback)];
+      const fallback = serving.fallback ? makeSelfSigned({ clock, random, keys }, names) : undefined;
+      if (api === undefined) return [async () => servingCertificate.set(fallback)];
       const elsewhere = serving.files === undefined ? [] : [serving.files];
-      const store = new CertificateStore({ ...ports, log, folder, prefix: "kubelet-server", elsewhere });
-      const { dnsIsEnough } = serving;
-      const parts = { ...files, api: ports.api.main, nodeName: options.node.name, store, fallback, dnsIsEnough };
-      return [(shutdown) => runServingCertificate(parts, shutdown)];
+      const store = new CertificateStore({ files, keys, clock, log, folder, prefix: "kubelet-server", elsewhere });
+      const asking = {
+        api: api.main,
+        clock,
+        random,
+        keys,
+        log,
+        ownNode,
+        servingState,
+        servingCertificate,
+        nodeName: options.node.name,
+        store,
+        fallback,
+        dnsIsEnough: serving.dnsIsEnough,
+      };
+      return [(shutdown) => runServingCertificate(asking, shutdown)];
     }
   }
 }

@@ -17,10 +17,10 @@ import {
 } from "../domain/metrics/pod-gauges.ts";
 import { pendingResizeCounts } from "../domain/metrics/resize-metrics.ts";
 import { volumeCounts } from "../domain/metrics/volume-gauges.ts";
-import type { Cells, KubeletPorts, Loop, Wiring } from "./compose.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { GATES } from "./options/feature-gate-table.ts";
-import { KUBERNETES_VERSION } from "./version.ts";
+import { ARCHITECTURE, KUBERNETES_VERSION } from "./version.ts";
+import type { Cells, KubeletPorts, Loop, Wiring } from "./wiring.ts";
 
 export function countedPorts(ports: KubeletPorts, metrics: KubeletMetrics): KubeletPorts {
   const { clock, api } = ports;
@@ -54,11 +54,13 @@ function countedClients(
 
 /** Beside the loops that work. */
 export function metricsLoops({ ports, cells, metrics }: Wiring): readonly Loop[] {
+  const { clock, process } = ports;
+  const { admittedPods, podOutcomes, pullsUnderWay, nodeRegistered, nodeSynced } = cells;
   return [
-    (shutdown) => watchPodLives({ ...ports, ...cells, metrics: metrics.pods }, shutdown),
+    (shutdown) => watchPodLives({ clock, admittedPods, podOutcomes, pullsUnderWay, metrics: metrics.pods }, shutdown),
     async (shutdown) => {
-      const begin = await ports.process.begin();
-      await watchNodeStartup({ ...ports, ...cells, begin, metrics: metrics.node.startup }, shutdown);
+      const begin = await process.begin();
+      await watchNodeStartup({ clock, nodeRegistered, nodeSynced, begin, metrics: metrics.node.startup }, shutdown);
     },
   ];
 }
@@ -131,7 +133,7 @@ export function readConstants(registry: Registry, { gates }: CompiledOptions): v
     build_date: "",
     go_version: "",
     compiler: "node",
-    platform: `linux/${process.arch === "x64" ? "amd64" : process.arch}`,
+    platform: `linux/${ARCHITECTURE}`,
   };
   registry.reads(
     { kind: "gauge", name: "kubernetes_build_info", labels: Object.keys(build), help: "1, with what this is." },

@@ -1,11 +1,13 @@
 /** The loops that carry pods: where they come from, their workers, their published status, and what they leave behind. */
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { Turnstile } from "../concurrency/turnstile.ts";
+import { waitForValue } from "../concurrency/wait-for-value.ts";
 import { Endings } from "../controllers/endings/endings.ts";
-import { collectContainers } from "../controllers/housekeeping/container-gc.ts";
-import { removeLeftovers } from "../controllers/housekeeping/leftovers.ts";
+import { type ContainerGcOptions, collectContainers } from "../controllers/housekeeping/container-gc.ts";
+import { type LeftoversOptions, removeLeftovers } from "../controllers/housekeeping/leftovers.ts";
 import { LogRotation } from "../controllers/housekeeping/log-rotation.ts";
 import { ImagePulls } from "../controllers/images/pulls.ts";
+import type { LocalNode } from "../controllers/node/local-node.ts";
 import { runApiSource } from "../controllers/pod-sources/api-source.ts";
 import { runFileSource } from "../controllers/pod-sources/file-source.ts";
 import { StaticPodNamer } from "../controllers/pod-sources/manifests.ts";
@@ -16,8 +18,9 @@ import { UserRanges } from "../controllers/pod-workers/user-ranges.ts";
 import type { PodLooks } from "../controllers/pod-workers/worker-options.ts";
 import { ProbeLoop } from "../controllers/probes/probes.ts";
 import { hugepageSizesOf } from "../controllers/resources/node-groups.ts";
+import { swapSettings } from "../controllers/resources/swap-settings.ts";
 import { runMirrorPods } from "../controllers/status/mirror-pods.ts";
-import { StatusPublisher } from "../controllers/status/status.ts";
+import { type StatusOptions, StatusPublisher } from "../controllers/status/status.ts";
 import { VolumeLoop } from "../controllers/volumes/volumes.ts";
 import { warnOfSwap } from "../controllers/volumes/warn-of-swap.ts";
 import type { UidFacts } from "../domain/journal/facts.ts";
@@ -26,19 +29,16 @@ import type { SourceState } from "../domain/pod/desired-pod.ts";
 import type { PodSource } from "../domain/pod/pod-identity.ts";
 import type { StaticPodFact } from "../domain/pod/static-pod-uid.ts";
 import { idSpace } from "../domain/pod/user-namespace.ts";
-import { hostAddresses, podAddresses } from "../domain/pod-status/addresses.ts";
 import { userAgentOf } from "../domain/probes/http-get.ts";
-import { KUBEPODS, podParents } from "../domain/resources/cgroup-name.ts";
+import { podParents } from "../domain/resources/cgroup-name.ts";
 import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
 import { podQosClass } from "../domain/resources/qos-class.ts";
-import type { SwapSettings } from "../domain/resources/swap.ts";
-import type { Cgroups } from "../ports/cgroups.ts";
+import type { ApiServer } from "../ports/api-server.ts";
 import type { EventSink } from "../ports/event-sink.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { MachineFacts } from "../ports/machine.ts";
-import type { Loop, Wiring } from "./compose.ts";
-import { allocatableMemoryBytes, localNode } from "./compose-node.ts";
+import { allocatableMemoryBytes } from "./node-options.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
+import type { Loop, Wiring } from "./wiring.ts";
 
 /**
  * More pods in the making at once than this wait for each other's processes: on two CPUs the middle one of a burst of 100 came after half of the time,
@@ -65,66 +65,50 @@ export function podSources(
     states.set(source, state);
     loops.push((shutdown) => run(state, shutdown));
   };
-  const namer = new StaticPodNamer({ ...ports, journal }, staticFacts, () => ({
+  const { clock, random, files, http } = ports;
+  const namer = new StaticPodNamer({ clock, journal }, staticFacts, () => ({
     sandboxes: cells.listedSandboxes.value,
     mirrors: cells.desiredPods.value.mirrors,
   }));
-  const common = { ...ports, log, namer, runtimeListed: cells.listedSandboxes };
+  const runtimeListed = cells.listedSandboxes;
   const { staticFolder, staticUrl } = options.pods;
   if (staticFolder !== undefined) {
     const { path, everyMs } = staticFolder;
     add("file", (state, shutdown) =>
-      runFileSource({ path, checkEveryMs: everyMs, nodeName }, { ...common, state }, shutdown),
+      runFileSource(
+        { path, checkEveryMs: everyMs, nodeName },
+        { files, clock, log, namer, runtimeListed, state },
+        shutdown,
+      ),
     );
   }
   if (staticUrl !== undefined) {
     const settings = { ...staticUrl, checkEveryMs: staticUrl.everyMs, nodeName };
-    add("http", (state, shutdown) => runUrlSource(settings, { ...common, state }, shutdown));
+    add("http", (state, shutdown) =>
+      runUrlSource(settings, { http, clock, log, namer, runtimeListed, state }, shutdown),
+    );
   }
   const { api } = ports;
   if (api !== undefined) {
     add("api", (state, shutdown) =>
-      runApiSource({ ...ports, ...cells, api: api.main, log, state, nodeName }, shutdown),
+      runApiSource({ api: api.main, clock, random, ownNode: cells.ownNode, log, state, nodeName }, shutdown),
     );
   }
   return { states, loops };
 }
 
-export function podLoops(
-  wiring: Wiring,
-  parts: {
-    readonly journal: Journal;
-    readonly facts: ReadonlyMap<string, UidFacts>;
-    readonly looks: PodLooks;
-    readonly asides: EventSink;
-  },
-): readonly Loop[] {
-  const { ports, options, cells } = wiring;
-  const { api } = ports;
-  const folders = {
-    rootDir: options.folders.root,
-    podLogsDir: options.folders.podLogs,
-    containerLogLinks: CONTAINER_LOG_LINKS,
-  };
-  const publishing: readonly Loop[] =
-    api === undefined
-      ? []
-      : [
-          (shutdown) =>
-            new StatusPublisher({
-              ...ports,
-              ...cells,
-              api: api.main,
-              log: ports.logOf("status"),
-              qosClass: podQosClass,
-              runtimeName: () => runtimeName(cells.runtimeHealth.value),
-              recursiveReadOnly: (handler) => mountsRecursivelyReadOnly(cells.runtimeHealth.value, handler),
-              stopSignals: options.gates.ContainerStopSignals,
-              podMetrics: wiring.metrics.pods,
-              queue: wiring.metrics.queue("pod_status"),
-            }).run(shutdown),
-          (shutdown) => runMirrorPods({ ...ports, ...cells, api: api.main, log: ports.logOf("status") }, shutdown),
-        ];
+/** What the loops of pods share besides the wiring. */
+interface PodLoopParts {
+  readonly journal: Journal;
+  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly looks: PodLooks;
+  readonly asides: EventSink;
+  readonly localNode: LocalNode;
+}
+
+export function podLoops(wiring: Wiring, parts: PodLoopParts): readonly Loop[] {
+  const { ports, options, events } = wiring;
+  const { files, machine, mounts } = ports;
   const resolver = {
     path: options.pods.resolvConf,
     clusterDomain: options.pods.clusterDomain,
@@ -133,70 +117,132 @@ export function podLoops(
   // Made at once: what was known of the containers stands from the start.
   const probes = probeLoop(wiring, parts);
   return [
-    ...publishing,
-    (shutdown) =>
-      new Endings({
-        ...ports,
-        ...cells,
-        journal: parts.journal,
-        events: wiring.events,
-        log: ports.logOf("endings"),
-      }).run(shutdown),
-    (shutdown) => probes.run(shutdown, addressOf(wiring, shutdown)),
+    ...(ports.api === undefined ? [] : statusLoops(wiring, ports.api.main)),
+    (shutdown) => endings(wiring, parts).run(shutdown),
+    (shutdown) => probes.run(shutdown),
     (shutdown) => volumeLoop(wiring, parts, shutdown).run(shutdown),
-    () => checkResolverFile(resolver, { ...ports, events: wiring.events }),
-    () => warnOfSwap(options.node.name, { ...ports, events: wiring.events }),
+    () => checkResolverFile(resolver, { files, events }),
+    () => warnOfSwap(options.node.name, { machine, mounts, events }),
     ...logRotation(wiring),
-    async (shutdown) => {
-      const cgroups = await known(cells.cgroups, shutdown);
-      if (cgroups === undefined) return;
-      await tiersThere(cells, shutdown);
-      if (shutdown.aborted) return;
-      const pulls = imagePulls(wiring);
-      const worker = await makeWorkers(wiring, cgroups.pods, { ...parts, pulls }, folders, shutdown);
-      const common = {
-        ...ports,
-        ...cells,
-        ...folders,
-        podMetrics: wiring.metrics.pods,
-        log: ports.logOf("housekeeping"),
-      };
-      await Promise.all([
-        worker.run(shutdown),
-        pulls.run(shutdown),
-        collectContainers(
-          {
-            ...common,
-            nodeName: options.node.name,
-            events: wiring.events,
-            look: (uid, signal) => parts.looks.look(uid, signal),
-          },
-          shutdown,
-        ),
-        removeLeftovers({ ...common, cgroups: cgroups.pods, podParents }, shutdown),
-      ]);
-    },
+    (shutdown) => workerLoops(wiring, parts, shutdown),
   ];
+}
+
+function statusLoops({ ports, options, cells, metrics }: Wiring, api: ApiServer): readonly Loop[] {
+  const { clock, random } = ports;
+  const { desiredPods, ownNode, runtimeHealth, endingPods } = cells;
+  const log = ports.logOf("status");
+  const publisher: StatusOptions = {
+    api,
+    clock,
+    random,
+    log,
+    desiredPods,
+    ownNode,
+    admittedPods: cells.admittedPods,
+    podOutcomes: cells.podOutcomes,
+    probeResults: cells.probeResults,
+    blockedEnds: cells.blockedEnds,
+    publishTroubles: cells.publishTroubles,
+    qosClass: podQosClass,
+    runtimeName: () => runtimeName(runtimeHealth.value),
+    recursiveReadOnly: (handler) => mountsRecursivelyReadOnly(runtimeHealth.value, handler),
+    stopSignals: options.gates.ContainerStopSignals,
+    podMetrics: metrics.pods,
+    queue: metrics.queue("pod_status"),
+  };
+  return [
+    (shutdown) => new StatusPublisher(publisher).run(shutdown),
+    (shutdown) => runMirrorPods({ api, clock, random, log, desiredPods, ownNode, endingPods }, shutdown),
+  ];
+}
+
+const endings = ({ ports, cells, events }: Wiring, { journal }: PodLoopParts): Endings =>
+  new Endings({
+    clock: ports.clock,
+    journal,
+    events,
+    log: ports.logOf("endings"),
+    admittedPods: cells.admittedPods,
+    endSteps: cells.endSteps,
+    mountState: cells.mountState,
+    publishTroubles: cells.publishTroubles,
+    blockedEnds: cells.blockedEnds,
+  });
+
+/** The pod workers and all that works with their cgroups: they begin when those are known and the groups above pods are there. */
+async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortSignal): Promise<void> {
+  const { ports, options, cells, events, metrics } = wiring;
+  const cgroups = await unlessShutDown(shutdown, async () => {
+    const found = await waitForValue(cells.cgroups, (value) => value !== undefined, shutdown);
+    await waitForValue(cells.tiers, ({ kind }) => kind === "ready", shutdown);
+    return found;
+  });
+  if (cgroups === undefined) return;
+  const { clock, files, runtime, tracer } = ports;
+  const { admittedPods, podOutcomes, podRuntimeStatus, sourcesReady, mountState, volumesKnown } = cells;
+  const folders = {
+    rootDir: options.folders.root,
+    podLogsDir: options.folders.podLogs,
+    containerLogLinks: CONTAINER_LOG_LINKS,
+  };
+  const pulls = imagePulls(wiring);
+  const worker = await makeWorkers(wiring, cgroups.pods, { ...parts, pulls }, folders, shutdown);
+  const cleaning = { files, clock, log: ports.logOf("housekeeping"), admittedPods, podOutcomes, podRuntimeStatus };
+  const garbage: ContainerGcOptions = {
+    ...cleaning,
+    runtime,
+    tracer,
+    events,
+    sourcesReady,
+    nodeName: options.node.name,
+    containerLogLinks: folders.containerLogLinks,
+    look: (uid, signal) => parts.looks.look(uid, signal),
+  };
+  const leftovers: LeftoversOptions = {
+    ...cleaning,
+    ...folders,
+    cgroups: cgroups.pods,
+    mountState,
+    volumesKnown,
+    sourcesReady,
+    podParents,
+    podMetrics: metrics.pods,
+  };
+  await Promise.all([
+    worker.run(shutdown),
+    pulls.run(shutdown),
+    collectContainers(garbage, shutdown),
+    removeLeftovers(leftovers, shutdown),
+  ]);
 }
 
 function logRotation({ ports, options, cells }: Wiring): readonly Loop[] {
   const { containerLogs: limits } = options;
   if (limits.kind === "unlimited") return [];
   const log = ports.logOf("housekeeping");
-  const workers = new Turnstile(ports.clock, { most: limits.workersMax, patienceMs: COMPRESSION_PATIENCE_MS });
-  return [(shutdown) => new LogRotation({ ...ports, ...cells, log, policy: limits, workers }).run(shutdown)];
+  const { clock, files, logFiles, runtime } = ports;
+  const { podRuntimeStatus } = cells;
+  const workers = new Turnstile(clock, { most: limits.workersMax, patienceMs: COMPRESSION_PATIENCE_MS });
+  const parts = { runtime, files, logFiles, clock, log, podRuntimeStatus, policy: limits, workers };
+  return [(shutdown) => new LogRotation(parts).run(shutdown)];
 }
 
-function volumeLoop(
-  wiring: Wiring,
-  { journal, facts }: Parameters<typeof podLoops>[1],
-  shutdown: AbortSignal,
-): VolumeLoop {
+function volumeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts, shutdown: AbortSignal): VolumeLoop {
   const { ports, options, cells, events } = wiring;
+  const { clock, random, files, mounts } = ports;
   return new VolumeLoop({
-    ...cells,
-    ports: { ...ports, api: ports.api?.main, journal, events, log: ports.logOf("volumes") },
-    localNode: localNode(wiring, shutdown),
+    admittedPods: cells.admittedPods,
+    podOutcomes: cells.podOutcomes,
+    podRuntimeStatus: cells.podRuntimeStatus,
+    sourcesReady: cells.sourcesReady,
+    listedSandboxes: cells.listedSandboxes,
+    referencedObjects: cells.referencedObjects,
+    mountState: cells.mountState,
+    volumesKnown: cells.volumesKnown,
+    volumesInUse: cells.volumesInUse,
+    ports: { clock, random, files, mounts, api: ports.api?.main, journal, events, log: ports.logOf("volumes") },
+    localNode: () => localNode.read(shutdown),
     facts,
     rootDir: options.folders.root,
     nodeName: options.node.name,
@@ -205,45 +251,33 @@ function volumeLoop(
   });
 }
 
-function probeLoop(wiring: Wiring, { journal, facts }: Parameters<typeof podLoops>[1]): ProbeLoop {
+function probeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts): ProbeLoop {
   const { ports, cells, events, metrics } = wiring;
   return new ProbeLoop({
-    ...ports,
-    ...cells,
+    clock: ports.clock,
+    random: ports.random,
+    prober: ports.prober,
+    runtime: ports.runtime,
+    podOutcomes: cells.podOutcomes,
+    admittedPods: cells.admittedPods,
+    desiredPods: cells.desiredPods,
+    sourcesReady: cells.sourcesReady,
+    probeResults: cells.probeResults,
     journal,
     events,
     facts,
     log: ports.logOf("probes"),
     metrics: metrics.probes,
     cpus: async () => (await ports.machine.facts()).cpus,
+    localNode: (signal) => localNode.read(signal),
     userAgent: userAgentOf("probe", KUBERNETES_VERSION),
   });
-}
-
-/** Where a pod is asked. One on the node's network is asked there, also by a node that nobody has registered. */
-function addressOf(wiring: Wiring, shutdown: AbortSignal): Parameters<ProbeLoop["run"]>[1] {
-  const node = localNode(wiring, shutdown);
-  return async (pod, { view }) => {
-    const { status } = await node();
-    const published = (pod.status?.podIPs ?? []).map(({ ip }) => ip);
-    return podAddresses(pod, published, hostAddresses(status?.addresses ?? []), view.sandboxes[0]?.ips ?? [])[0];
-  };
-}
-
-/** On v1 the kernel counts swap and memory together, and pods get none. */
-async function swapSettings(
-  { options }: Wiring,
-  cgroups: Pick<Cgroups, "countsSwap">,
-  { swapBytes }: MachineFacts,
-): Promise<SwapSettings> {
-  if (!(await cgroups.countsSwap(KUBEPODS))) return { kind: "uncounted" };
-  return options.managers.limitedSwap ? { kind: "limited", capacityBytes: swapBytes } : { kind: "none" };
 }
 
 async function makeWorkers(
   wiring: Wiring,
   cgroups: NonNullable<Wiring["cells"]["cgroups"]["value"]>["pods"],
-  { journal, facts, looks, asides, pulls }: Parameters<typeof podLoops>[1] & { readonly pulls: ImagePulls },
+  { journal, facts, looks, asides, localNode, pulls }: PodLoopParts & { readonly pulls: ImagePulls },
   folders: { readonly rootDir: string; readonly podLogsDir: string; readonly containerLogLinks: string },
   shutdown: AbortSignal,
 ): Promise<PodWorkers> {
@@ -258,14 +292,20 @@ async function makeWorkers(
     hugepageSizes: hugepageSizesOf(machine),
     memoryCapacityBytes: machine.memoryBytes,
     singleProcessOomKill: options.cgroups.singleProcessOomKill,
-    swap: await swapSettings(wiring, cgroups, machine),
+    swap: await swapSettings(cgroups, machine.swapBytes, options.managers.limitedSwap),
     ...(options.cgroups.memoryQos && {
       memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: allocatableMemoryBytes(machine, options) },
     }),
   });
   return new PodWorkers(
     {
-      ...ports,
+      runtime: ports.runtime,
+      files: ports.files,
+      mounts: ports.mounts,
+      prober: ports.prober,
+      clock: ports.clock,
+      random: ports.random,
+      tracer: ports.tracer,
       cgroups,
       journal,
       events,
@@ -277,7 +317,25 @@ async function makeWorkers(
       queue: metrics.queue("pod_workers"),
       log: ports.logOf("pod-workers"),
     },
-    { ...cells, looks },
+    {
+      admittedPods: cells.admittedPods,
+      sourcesReady: cells.sourcesReady,
+      podRuntimeStatus: cells.podRuntimeStatus,
+      listedSandboxes: cells.listedSandboxes,
+      runtimeHealth: cells.runtimeHealth,
+      services: cells.services,
+      runtimeClasses: cells.runtimeClasses,
+      referencedObjects: cells.referencedObjects,
+      pullsUnderWay: cells.pullsUnderWay,
+      podOutcomes: cells.podOutcomes,
+      mountState: cells.mountState,
+      volumesKnown: cells.volumesKnown,
+      probeResults: cells.probeResults,
+      endSteps: cells.endSteps,
+      endingPods: cells.endingPods,
+      looks,
+      statusFailures: cells.statusFailures,
+    },
     {
       ...folders,
       nodeName: options.node.name,
@@ -285,7 +343,7 @@ async function makeWorkers(
       clusterDns: pods.clusterDns,
       hostname: { clusterDomain: pods.clusterDomain, overrides: options.gates.HostnameOverride },
       hostResolver: () => readHostResolver(pods.resolvConf, ports.files),
-      localNode: localNode(wiring, shutdown),
+      localNode: () => localNode.read(shutdown),
       hookUserAgent: userAgentOf("lifecycle", KUBERNETES_VERSION),
       security: {
         seccompDefault: pods.seccompDefault,
@@ -311,7 +369,7 @@ async function userRanges({ ports, options, cells }: Wiring): Promise<UserRanges
   const space = idSpace(given, options.pods.idsPerPod, options.node.podsMax);
   if (space.kind === "unusable") throw new Error(`create user namespace manager: ${space.message}`);
   return new UserRanges({
-    ...ports,
+    files: ports.files,
     log: ports.logOf("pod-workers"),
     rootDir: options.folders.root,
     space,
@@ -326,8 +384,11 @@ async function userRanges({ ports, options, cells }: Wiring): Promise<UserRanges
 
 const imagePulls = ({ ports, options, cells, events, metrics }: Wiring): ImagePulls =>
   new ImagePulls({
-    ...ports,
-    ...cells,
+    images: ports.images,
+    files: ports.files,
+    clock: ports.clock,
+    referencedObjects: cells.referencedObjects,
+    pullsUnderWay: cells.pullsUnderWay,
     events,
     log: ports.logOf("images"),
     imageMetrics: metrics.images,
@@ -335,16 +396,12 @@ const imagePulls = ({ ports, options, cells, events, metrics }: Wiring): ImagePu
     folders: { root: options.folders.root, working: options.images.workingFolder, home: options.images.homeFolder },
   });
 
-/** The cell's value once it has one; undefined when the end comes first. */
-async function known<T>(cell: LatestCell<T | undefined>, shutdown: AbortSignal): Promise<T | undefined> {
-  while (cell.value === undefined && !shutdown.aborted) {
-    await cell.changed(cell.version, shutdown).catch(() => undefined);
-  }
-  return cell.value;
-}
-
-async function tiersThere({ tiers }: Pick<Wiring["cells"], "tiers">, shutdown: AbortSignal): Promise<void> {
-  while (tiers.value.kind !== "ready" && !shutdown.aborted) {
-    await tiers.changed(tiers.version, shutdown).catch(() => undefined);
+/** Undefined when the shutdown ends the wait. */
+async function unlessShutDown<T>(shutdown: AbortSignal, wait: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await wait();
+  } catch (error) {
+    if (!shutdown.aborted) throw error;
+    return undefined;
   }
 }

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { load } from "../../test/support/options.ts";
-import { compose, type KubeletPorts } from "./compose.ts";
+import { compose } from "./compose.ts";
 import { type ServerWiring, serverLoops } from "./compose-server.ts";
+import type { KubeletPorts } from "./wiring.ts";
 
 /** None of it is called before a loop runs, but for the time: loops are expected from the composition on. */
 const log = { info: () => {}, error: () => {} };

@@ -27,12 +27,12 @@ import { type Profiles, profilingRoute } from "../server/routes/profiling.ts";
 import { systemLogsRoute } from "../server/routes/system-logs.ts";
 import { flagzRoute, statuszRoute } from "../server/routes/zpages.ts";
 import type { ReviewClients } from "./api-clients.ts";
-import type { Cells, KubeletPorts, Loop } from "./compose.ts";
 import { servingLoops } from "./compose-identity.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { encodeConfiguration } from "./options/decode-configuration.ts";
 import { podAsKnown, podsAsKnown } from "./pods-as-known.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
+import type { Cells, KubeletPorts, Loop } from "./wiring.ts";
 
 export interface ServerWiring {
   readonly ports: KubeletPorts;
@@ -60,11 +60,17 @@ export function serverLoops(wiring: ServerWiring): readonly Loop[] {
   const { ports, options, cells } = wiring;
   const { server } = options;
   if (!server.enabled) return [];
-  const files = { ...ports, ...cells, log: ports.logOf("identity"), bundleFault };
+  const authorities = {
+    clock: ports.clock,
+    files: ports.files,
+    clientCa: cells.clientCa,
+    log: ports.logOf("identity"),
+    bundleFault,
+  };
   const { clientCa, readOnlyPort } = server;
   return [
     ...servingLoops(wiring, servingFault),
-    ...(clientCa === undefined ? [] : [(shutdown: AbortSignal) => runClientCa(clientCa, files, shutdown)]),
+    ...(clientCa === undefined ? [] : [(shutdown: AbortSignal) => runClientCa(clientCa, authorities, shutdown)]),
     (shutdown) => securedListener(wiring, shutdown),
     ...(readOnlyPort === 0 ? [] : [(shutdown: AbortSignal) => readOnlyListener(wiring, shutdown)]),
   ];
@@ -132,8 +138,11 @@ function plainRoutes({ ports, options, cells, checks, process }: ServerWiring): 
     profilingRoute(process.profiles),
     systemLogsRoute,
     containerLogs({
-      ...ports,
-      ...cells,
+      clock,
+      files: ports.files,
+      logFiles: ports.logFiles,
+      runtime: ports.runtime,
+      podRuntimeStatus: cells.podRuntimeStatus,
       log: ports.logOf("server"),
       podNamed: (namespace, name) => podAsKnown({ cells, options }, namespace, name, wallMs()),
       splitStreams: gates.PodLogsQuerySplitStreams,

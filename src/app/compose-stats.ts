@@ -1,6 +1,6 @@
 /** What the node tells of its own use, wired to what it is read from. */
 import { type StatsDesk, statsDesk } from "../server/stats/stats-routes.ts";
-import type { Wiring } from "./compose.ts";
+import type { Wiring } from "./wiring.ts";
 
 /** Nothing is read before somebody asks. */
 export const statsOf = (
@@ -9,8 +9,16 @@ export const statsOf = (
 ): StatsDesk =>
   statsDesk(
     {
-      ...ports,
-      ...cells,
+      clock: ports.clock,
+      stats: ports.stats,
+      machine: ports.machine,
+      runtime: ports.runtime,
+      images: ports.images,
+      mounts: ports.mounts,
+      podRuntimeStatus: cells.podRuntimeStatus,
+      cgroups: cells.cgroups,
+      admittedPods: cells.admittedPods,
+      mountState: cells.mountState,
       log: ports.logOf("stats"),
       nodeName: options.node.name,
       folders: { root: options.folders.root, podLogs: options.folders.podLogs },

@@ -3,8 +3,8 @@ import type { StreamMetrics } from "../domain/metrics/stream-metrics.ts";
 import type { Route } from "../server/route.ts";
 import { streamingRoutes } from "../server/streams/routes.ts";
 import { StreamSessions } from "../server/streams/sessions.ts";
-import type { Cells, KubeletPorts } from "./compose.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
+import type { Cells, KubeletPorts } from "./wiring.ts";
 
 /** As every tool that takes them away expects it. */
 export const checkpointFolder = ({ folders }: Pick<CompiledOptions, "folders">): string =>

@@ -5,7 +5,7 @@ import { type DesiredPod, mirrorOf } from "../domain/pod/desired-pod.ts";
 import { untouched } from "../domain/pod/pod-outcome.ts";
 import { hostIpsOf, wantedStatus } from "../domain/pod-status/wanted-status.ts";
 import { podQosClass } from "../domain/resources/qos-class.ts";
-import type { Wiring } from "./compose.ts";
+import type { Wiring } from "./wiring.ts";
 
 type Known = Pick<Wiring, "cells" | "options">;
 

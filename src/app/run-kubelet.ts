@@ -15,7 +15,7 @@ import { serviceManagerOf } from "../wire/host/service-manager.ts";
 import { makeAdapters } from "./adapters.ts";
 import { type ApiClients, connectApi } from "./api-clients.ts";
 import type { StartKubelet } from "./commands/io.ts";
-import { compose, type KubeletPorts } from "./compose.ts";
+import { compose } from "./compose.ts";
 import { composeFigures } from "./compose-figures.ts";
 import { certificateFamilies } from "./compose-identity.ts";
 import { serverLoops } from "./compose-server.ts";
@@ -28,6 +28,7 @@ import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
 import { tellSetupFailure } from "./setup-failure.ts";
 import { SYNC_LOOP } from "./watched-loops.ts";
+import type { KubeletPorts } from "./wiring.ts";
 
 const FOLDER_MODE = 0o750;
 

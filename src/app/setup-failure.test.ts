@@ -3,8 +3,8 @@ import { test } from "node:test";
 import { World } from "../../sim/world.ts";
 import type { Event } from "../api/gen/core-v1.ts";
 import { coreEvents } from "../api/resources.ts";
-import type { KubeletPorts } from "./compose.ts";
 import { tellSetupFailure } from "./setup-failure.ts";
+import type { KubeletPorts } from "./wiring.ts";
 
 const forever = new AbortController().signal;
 const failure = new Error("mkdir /r: not a directory");

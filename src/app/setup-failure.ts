@@ -4,7 +4,7 @@ import { errorText } from "../base/error-text.ts";
 import { sleep } from "../concurrency/sleep.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
 import { nodeSubject } from "../domain/events/recorded-event.ts";
-import type { KubeletPorts } from "./compose.ts";
+import type { KubeletPorts } from "./wiring.ts";
 
 /** Whoever starts it again should not wait long for a word that may not get through. */
 const TOLD_WITHIN_MS = 5_000;

@@ -7,6 +7,7 @@ import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import { type Allocation, allocationOf } from "../../domain/resize/allocation.ts";
@@ -94,7 +95,7 @@ export async function writeCheckpoints(
   };
   try {
     // Before every pod is known again, what was left here says more than we could.
-    for (let seen = 0; !sourcesReady.value; ) seen = await sourcesReady.changed(seen, shutdown);
+    await waitForValue(sourcesReady, (isReady) => isReady, shutdown);
     for (let seen = -1; !shutdown.aborted; seen = await changes.changed(seen, shutdown)) {
       // What starts meanwhile is not kept waiting for the disk.
       await sleep(parts.clock, PAUSE_MS, shutdown);

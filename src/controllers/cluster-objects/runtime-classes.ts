@@ -6,6 +6,7 @@ import type { RuntimeClass } from "../../api/gen/node-v1.ts";
 import { runtimeClasses as runtimeClassKind } from "../../api/resources.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { type RuntimeClasses, runtimeClassOf } from "../../domain/pod/runtime-handler.ts";
@@ -45,8 +46,6 @@ export async function runRuntimeClasses(parts: RuntimeClassesParts, shutdown: Ab
 }
 
 async function firstNamed(desiredPods: Latest<DesiredPods>, shutdown: AbortSignal): Promise<void> {
-  const isNamed = () => [...desiredPods.value.pods.values()].some(({ pod }) => runtimeClassOf(pod) !== undefined);
-  while (!isNamed() && !shutdown.aborted) {
-    await desiredPods.changed(desiredPods.version, shutdown).catch(() => undefined); // Rejects only when the signal aborts.
-  }
+  const isNamed = ({ pods }: DesiredPods) => [...pods.values()].some(({ pod }) => runtimeClassOf(pod) !== undefined);
+  await waitForValue(desiredPods, isNamed, shutdown).catch(() => undefined); // Rejects only when the signal aborts.
 }

@@ -7,6 +7,7 @@ import { nodes } from "../../api/resources.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { isReady } from "../../domain/node/conditions.ts";
 import { nodePatch } from "../../domain/node/node-patch.ts";
 import {
@@ -102,10 +103,7 @@ class NodeStatusLoop {
   /** Until the Node is there, by us or by the operator. */
   async #registered(shutdown: AbortSignal): Promise<void> {
     const { nodeRegistered, nodeSynced, ownNode, clock } = this.#parts;
-    for (let seen = nodeRegistered.version; nodeRegistered.value.kind === "pending"; ) {
-      seen = await nodeRegistered.changed(seen, shutdown);
-    }
-    const { value } = nodeRegistered;
+    const value = await waitForValue(nodeRegistered, ({ kind }) => kind !== "pending", shutdown);
     if (value.kind === "registered") {
       this.#known.learn(value.node);
       if (!value.reported) return;
@@ -113,7 +111,7 @@ class NodeStatusLoop {
       nodeSynced.set({ kind: "synced", node: value.node, ready: isReady(value.node.status?.conditions) });
       return;
     }
-    for (let seen = ownNode.version; ownNode.value.kind !== "present"; ) seen = await ownNode.changed(seen, shutdown);
+    await waitForValue(ownNode, ({ kind }) => kind === "present", shutdown);
   }
 
   /**

@@ -5,6 +5,7 @@
 import { pods } from "../../api/resources.ts";
 import { startInformer } from "../../concurrency/informer.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
@@ -25,7 +26,7 @@ export interface ApiSourceParts {
 export async function runApiSource(parts: ApiSourceParts, shutdown: AbortSignal): Promise<void> {
   const { api, clock, random, log, ownNode, state, nodeName } = parts;
   try {
-    while (ownNode.value.kind === "unknown") await ownNode.changed(ownNode.version, shutdown);
+    await waitForValue(ownNode, ({ kind }) => kind !== "unknown", shutdown);
   } catch (error) {
     if (shutdown.aborted) return;
     throw error;

@@ -3,7 +3,7 @@
  * life of this agent takes nobody's readiness away and gives none; what cannot be written is told all the same, since it can be asked again, and written
  * with the next answer.
  */
-import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Node, Pod } from "../../api/gen/core-v1.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { LagMeter } from "../../concurrency/lag-meter.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
@@ -17,6 +17,7 @@ import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import { publishedOf } from "../../domain/pod/published.ts";
 import { newestOf, type PodContainer } from "../../domain/pod/runtime-view.ts";
+import { hostAddresses, podAddresses } from "../../domain/pod-status/addresses.ts";
 import { probeName } from "../../domain/probes/outcome.ts";
 import { PROBE_KINDS, probedContainers } from "../../domain/probes/probe-spec.ts";
 import {
@@ -51,6 +52,8 @@ export interface ProbeLoopOptions {
   readonly probeResults: LatestTable<string, ProbeResult>;
   readonly facts: ReadonlyMap<string, UidFacts>;
   readonly cpus: () => Promise<number>;
+  /** This node's Node, whether or not the API server has it. */
+  readonly localNode: (signal: AbortSignal) => Promise<Node>;
   readonly userAgent: string;
   readonly metrics: ProbeMetrics;
 }
@@ -80,11 +83,7 @@ export class ProbeLoop {
     }
   }
 
-  /** `addressOf`: where a pod is reached, of what the runtime says of it; undefined: nobody knows yet. */
-  async run(
-    shutdown: AbortSignal,
-    addressOf: (pod: Pod, outcome: PodOutcome) => Promise<string | undefined>,
-  ): Promise<void> {
+  async run(shutdown: AbortSignal): Promise<void> {
     const { clock, podOutcomes, admittedPods, sourcesReady, prober, userAgent, log } = this.#options;
     const execs = new ExecRuns(this.#options);
     const onBug = (id: string, error: unknown) => log.error("probes failed in an unforeseen way", error, { id });
@@ -94,7 +93,7 @@ export class ProbeLoop {
         ...this.#options,
         addressOf: async (pod) => {
           const outcome = podOutcomes.get(podNameOfObject(pod).uid);
-          return outcome === undefined ? undefined : await addressOf(pod, outcome);
+          return outcome === undefined ? undefined : await this.#addressOf(pod, outcome, shutdown);
         },
         onAnswer: (id) => (this.#isWritten(id, rounds) ? undefined : writer.wake(id)),
       },
@@ -115,6 +114,13 @@ export class ProbeLoop {
       for (const end of unwatch) end();
       await Promise.all([rounds.close(), pods.drained(), writer.drained()]);
     }
+  }
+
+  /** The address that the probes of a pod connect to; undefined while it is unknown. A pod on the host's network has the node's, whoever registered it. */
+  async #addressOf(pod: Pod, { view }: PodOutcome, shutdown: AbortSignal): Promise<string | undefined> {
+    const { status } = await this.#options.localNode(shutdown);
+    const published = (pod.status?.podIPs ?? []).map(({ ip }) => ip);
+    return podAddresses(pod, published, hostAddresses(status?.addresses ?? []), view.sandboxes[0]?.ips ?? [])[0];
   }
 
   /** What was recalled of pods that went while nobody looked. */

@@ -2,13 +2,17 @@
  * Which driver makes the groups: the runtime is asked, since a kubelet and a runtime that disagree can start no pod. What the
  * configuration says counts only where the runtime leaves it open.
  */
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { waitForValue } from "../../concurrency/wait-for-value.ts";
+import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
 import type { Cgroups } from "../../ports/cgroups.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { RuntimeSelf } from "../../ports/runtime.ts";
 import { isRuntimeError } from "../../ports/runtime-error.ts";
+import type { NodeCgroups } from "./resources.ts";
 
 const TRIES = 3;
 const RETRY_MS = 2000;
@@ -50,6 +54,41 @@ export async function settleCgroupDriver(
     if (attempt < TRIES) await sleep(clock, RETRY_MS, shutdown);
   }
   return { kind: "noAnswer", error: last };
+}
+
+export interface CgroupDriverParts extends DriverParts {
+  readonly cgroupsOf: (driver: CgroupDriver) => NodeCgroups;
+  readonly configured: CgroupDriver;
+  /** Pods have cgroups below the root that the operator names. */
+  readonly perQos: boolean;
+  /** The runtime is too old to say which driver it uses. */
+  readonly onConfigured: () => void;
+  readonly runtimeHealth: Latest<RuntimeHealth>;
+  readonly cgroups: LatestCell<NodeCgroups | undefined>;
+}
+
+const hasBeenReady = (health: RuntimeHealth): boolean => health.kind === "answered" && health.readiness !== "unseen";
+
+/** The agent's second stage begins here: the runtime has been ready once and says which cgroup driver it uses. */
+export async function learnCgroupDriver(parts: CgroupDriverParts, shutdown: AbortSignal): Promise<void> {
+  const { log, cgroupsOf, configured, perQos, onConfigured, runtimeHealth, cgroups } = parts;
+  try {
+    await waitForValue(runtimeHealth, hasBeenReady, shutdown);
+    for (;;) {
+      const settled = await settleCgroupDriver(configured, parts, shutdown);
+      if (settled.kind === "configured") onConfigured();
+      if (settled.kind !== "noAnswer") {
+        const found = cgroupsOf(settled.driver);
+        if (perQos) await requireRoot(found.pods);
+        cgroups.set(found);
+        return;
+      }
+      // A runtime that was ready and does not answer now will come back; until it names its driver no pod can be placed.
+      log.error("Failed to get the cgroup driver from the runtime", settled.error);
+    }
+  } catch (error) {
+    if (!shutdown.aborted) throw error;
+  }
 }
 
 /** What the operator says all groups are below must be there: it is not ours to make. Rejects as the Go kubelet refuses to start. */

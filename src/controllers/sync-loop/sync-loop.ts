@@ -3,7 +3,7 @@
  * in `admittedPods`, whose only writer this is. A verdict is never taken back; a UID whose containers already run is never judged.
  * What cannot be said yet is deferred: the pod waits, says for what, and is judged again when something that it may wait for changes.
  */
-import type { Node, Pod } from "../../api/gen/core-v1.ts";
+import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
@@ -37,6 +37,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";
+import type { AdmissionContextReader } from "./admission-context.ts";
 import { Departures } from "./departures.ts";
 import { Resizes, type RetryTrigger } from "./resizes.ts";
 
@@ -53,11 +54,7 @@ export interface SyncLoopOptions {
   readonly admittedPods: LatestTable<string, AdmittedPod>;
   readonly sourcesReady: LatestCell<boolean>;
   readonly facts: ReadonlyMap<string, UidFacts>;
-  readonly nodeForPods: (signal: AbortSignal) => Promise<NodeForPods>;
-  /** Our Node as the API server has it now; undefined: it does not say. */
-  readonly fetchNode: (signal: AbortSignal) => Promise<Node | undefined>;
-  /** What a pod may wait for. */
-  readonly awaited: readonly Latest<unknown>[];
+  readonly context: Pick<AdmissionContextReader, "awaited" | "read" | "fetchNode">;
   readonly declaredFeatures: readonly string[] | undefined;
   readonly resize: ResizeSettings;
   readonly watch: Pick<Watch, "turned">;
@@ -103,14 +100,14 @@ export class SyncLoop {
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { desiredPods, listedSandboxes, podOutcomes, awaited, clock } = this.#options;
+    const { desiredPods, listedSandboxes, podOutcomes, context, clock } = this.#options;
     const unwatch = podOutcomes.watch((uid) => {
       const isAwaited =
         this.#departures.has(uid, podOutcomes.get(uid)) || (!this.#holds(uid) && this.#resizes.areWaiting);
       if (isAwaited) this.#ends.set(this.#ends.value + 1);
     });
     while (!shutdown.aborted) {
-      const cells = [desiredPods, listedSandboxes, this.#ends, ...awaited];
+      const cells = [desiredPods, listedSandboxes, this.#ends, ...context.awaited];
       const seen = cells.map((cell) => ({ cell, seen: cell.version }));
       this.#options.watch.turned();
       let againMs: number;
@@ -156,7 +153,7 @@ export class SyncLoop {
     const hasEnded = this.#ends.version !== this.#endsSeen;
     this.#endsSeen = this.#ends.version;
     if (!isComplete || this.#resizes.due().length === 0) return this.#resizes.putOff();
-    const facts = await this.#options.nodeForPods(shutdown);
+    const facts = await this.#options.context.read(shutdown);
     await this.#resizes.decide(facts, trigger ?? (hasEnded ? "pod_terminated" : "periodic_retry"));
   }
 
@@ -183,11 +180,11 @@ export class SyncLoop {
   }
 
   async #takeAllIn(undecided: readonly DesiredPod[], taken: readonly Pod[], shutdown: AbortSignal): Promise<void> {
-    const { nodeForPods, fetchNode } = this.#options;
-    const facts = await nodeForPods(shutdown);
+    const { context } = this.#options;
+    const facts = await context.read(shutdown);
     let judged = this.#judgeAll(undecided, taken, facts);
     if (judged.some(({ judgement }) => judgement.kind === "misplaced")) {
-      const node = await fetchNode(shutdown);
+      const node = await context.fetchNode(shutdown);
       if (node !== undefined) judged = this.#judgeAll(undecided, taken, { ...facts, node });
     }
     await Promise.all(judged.map((one) => this.#settle(one)));

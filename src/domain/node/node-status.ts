@@ -58,6 +58,9 @@ export interface NodeHolds {
 
 export const NO_HOLDS: NodeHolds = { storage: undefined, shutdown: undefined };
 
+/** Whether the Node says what it can give to pods: a Node that does not was made while the machine could not be read. */
+export const isComplete = ({ status }: Node): boolean => status?.allocatable?.["pods"] !== undefined;
+
 export interface NodeEvent {
   readonly type: "Normal" | "Warning";
   readonly reason: string;

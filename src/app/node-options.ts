@@ -1,0 +1,70 @@
+/** The node's settings, from the options of the command line and the configuration. */
+import { parseIp } from "../base/ip-address.ts";
+import { formatQuantity, parseQuantity, type Quantity, quantityValue, wholeQuantity } from "../base/quantity.ts";
+import { type MachineSize, machineCapacity } from "../domain/node/capacity.ts";
+import type { RegistrationOptions } from "../domain/node/initial-node.ts";
+import type { NodeOptions } from "../domain/node/node-status.ts";
+import { nodeAllocatable, type Reservations, type ThresholdValue } from "../domain/resources/node-allocatable.ts";
+import { parseResourceList, type ResourceList } from "../domain/resources/resource-list.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+import { ARCHITECTURE, KUBERNETES_VERSION } from "./version.ts";
+
+/** What the operator says about a Node that does not exist yet. */
+export const registrationOf = ({ node }: CompiledOptions): RegistrationOptions => ({
+  labels: node.labels,
+  taints: node.taints.map(({ timeAdded, ...taint }) => ({
+    ...taint,
+    ...(timeAdded === undefined ? {} : { timeAdded }),
+  })),
+  providerId: node.providerId,
+  controllerAttach: node.controllerAttach,
+  resetExtendedResources: false,
+});
+
+export function nodeOptions(options: CompiledOptions): NodeOptions {
+  const { node } = options;
+  return {
+    name: node.name,
+    hostname: node.name,
+    nodeIps: node.ips.map((text) => parseIp(text)).filter((ip) => ip !== undefined),
+    externalCloud: node.externalCloud,
+    maxPods: node.podsMax,
+    podsPerCore: node.podsPerCore,
+    kubeletVersion: KUBERNETES_VERSION,
+    architecture: ARCHITECTURE,
+    kubeletPort: options.server.port,
+    imagesMax: node.imagesMax,
+    localStorage: node.localStorage,
+    featureGates: options.gates,
+    allocatableOf: (capacity) => allocatableOf(capacity, options),
+  };
+}
+
+/** What of the machine's memory is for pods. */
+export function allocatableMemoryBytes(machine: MachineSize, options: CompiledOptions): bigint {
+  const amounts = allocatableOf(machineCapacity(machine, undefined, nodeOptions(options)), options);
+  return quantityValue(parseQuantity(amounts["memory"] ?? "0"));
+}
+
+function allocatableOf(
+  capacity: Readonly<Record<string, string>>,
+  options: CompiledOptions,
+): Readonly<Record<string, string>> {
+  const { hard, outOfAllocatable } = options.eviction;
+  const thresholds = new Map<string, ThresholdValue>();
+  if (outOfAllocatable) for (const { signal, value } of hard) thresholds.set(signal, thresholdValue(value));
+  const allocatable = nodeAllocatable(parseResourceList(capacity), reservationsOf(options), thresholds);
+  return Object.fromEntries([...allocatable].map(([name, quantity]) => [name, formatQuantity(quantity)]));
+}
+
+export type HardThreshold = CompiledOptions["eviction"]["hard"][number];
+
+const thresholdValue = (value: HardThreshold["value"]): ThresholdValue =>
+  value.kind === "share"
+    ? { kind: "fraction", fraction: value.share }
+    : { kind: "quantity", quantity: wholeQuantity(value.amount, "BinarySI") };
+
+export function reservationsOf({ reserved }: CompiledOptions): Reservations {
+  const list = (amounts: Readonly<Record<string, Quantity>>): ResourceList => new Map(Object.entries(amounts));
+  return { kubeReserved: list(reserved.kube), systemReserved: list(reserved.system) };
+}

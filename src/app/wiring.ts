@@ -1,0 +1,186 @@
+/**
+ * The ports and cells of the kubelet, by name. `compose` and its helpers name each member that a loop gets, so the compiler shows who reads a cell
+ * and who writes it: a loop's own types demand `Latest` or `ReadTable` for the former, `LatestCell` or `LatestTable` for the latter.
+ */
+import type { Service } from "../api/gen/core-v1.ts";
+import { LatestCell } from "../concurrency/latest-cell.ts";
+import { LatestTable } from "../concurrency/latest-table.ts";
+import type { NodeCgroups } from "../controllers/resources/resources.ts";
+import type { KnownObject } from "../domain/cluster-objects/known-object.ts";
+import type { CertificatePair, PairPaths } from "../domain/identity/certificate-pair.ts";
+import { type CertificateState, NO_CERTIFICATE } from "../domain/identity/certificate-state.ts";
+import type { ServingCertificate } from "../domain/identity/serving-certificate.ts";
+import type { PullProgress } from "../domain/images/pull-progress.ts";
+import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
+import type { Pressure } from "../domain/node/conditions.ts";
+import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
+import type { NodeSync, OwnNode, Registration } from "../domain/node/own-node.ts";
+import { NO_PRESSURE } from "../domain/node/pressure.ts";
+import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
+import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
+import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
+import type { EndNews, EndReport, StepReport } from "../domain/pod/ending.ts";
+import type { PodOutcome } from "../domain/pod/pod-outcome.ts";
+import type { RuntimeClasses } from "../domain/pod/runtime-handler.ts";
+import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
+import type { ProbeResult } from "../domain/probes/verdicts.ts";
+import type { TiersState } from "../domain/resources/tiers-state.ts";
+import type { Image } from "../domain/runtime/image.ts";
+import type { CgroupDriver } from "../domain/runtime/runtime-info.ts";
+import type { Sandbox } from "../domain/runtime/sandbox.ts";
+import type { PodVolumes } from "../domain/volumes/volume-state.ts";
+import type { ApiObject, ApiServer } from "../ports/api-server.ts";
+import type { Clock } from "../ports/clock.ts";
+import type { EventSink } from "../ports/event-sink.ts";
+import type { HostFiles } from "../ports/host-files.ts";
+import type { HttpFetch } from "../ports/http-fetch.ts";
+import type { Images } from "../ports/images.ts";
+import type { KernelMessages } from "../ports/kernel-messages.ts";
+import type { KernelSettings } from "../ports/kernel-settings.ts";
+import type { Keys } from "../ports/keys.ts";
+import type { Log } from "../ports/log.ts";
+import type { LogFiles } from "../ports/log-files.ts";
+import type { Machine } from "../ports/machine.ts";
+import type { Mounts } from "../ports/mounts.ts";
+import type { OwnProcess } from "../ports/own-process.ts";
+import type { PacketChains } from "../ports/packet-chains.ts";
+import type { Prober } from "../ports/prober.ts";
+import type { Random } from "../ports/random.ts";
+import type { Runtime } from "../ports/runtime.ts";
+import type { Stats } from "../ports/stats.ts";
+import type { Tracer } from "../ports/tracer.ts";
+import type { CompiledOptions } from "./options/compiled-options.ts";
+import type { LoopWatches } from "./watched-loops.ts";
+
+/** What the loop of the client certificate works on: how the clients of the API server prove who they are. */
+export interface ClientCredentials {
+  /** By other credentials than the certificate, while there is none that is valid. */
+  readonly bootstrap: ApiServer;
+  readonly embedded: CertificatePair | undefined;
+  /** Where the kubeconfig finds its certificate, if not in the store. */
+  readonly certificateFiles: PairPaths | undefined;
+  /** From now on every client shows this. */
+  readonly show: (pair: CertificatePair) => void;
+}
+
+export interface HostPorts {
+  readonly settings: KernelSettings;
+  readonly messages: KernelMessages;
+  readonly chains: PacketChains;
+}
+
+export interface ApiPorts {
+  readonly main: ApiServer;
+  readonly heartbeats: ApiServer;
+  readonly events: ApiServer;
+  /** Whom they ask, with its port. */
+  readonly host: string;
+  /** Left out: the credentials stay as they are. */
+  readonly credentials?: ClientCredentials;
+}
+
+export interface KubeletPorts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly files: HostFiles;
+  readonly logFiles: LogFiles;
+  readonly mounts: Mounts;
+  readonly machine: Machine;
+  readonly stats: Stats;
+  readonly http: HttpFetch;
+  readonly prober: Prober;
+  readonly runtime: Runtime;
+  readonly images: Images;
+  /** By the driver that the runtime says it uses. */
+  readonly cgroups: (driver: CgroupDriver) => NodeCgroups;
+  /** Undefined: a node without an API server. Heartbeats and events go over clients of their own. */
+  readonly process: OwnProcess;
+  readonly tracer: Tracer;
+  readonly api: ApiPorts | undefined;
+  readonly keys: Keys;
+  readonly host: HostPorts;
+  readonly logOf: (module: string) => Log;
+}
+
+/** Every cell of the kubelet. Who writes it stands beside it; everyone else only reads. */
+export interface Cells {
+  readonly desiredPods: LatestCell<DesiredPods>; // pod-config
+  readonly admittedPods: LatestTable<string, AdmittedPod>; // sync-loop
+  readonly sourcesReady: LatestCell<boolean>; // sync-loop
+  readonly podRuntimeStatus: LatestTable<string, PodRuntimeView>; // pleg, its observer
+  readonly statusFailures: LatestTable<string, string>; // pleg
+  readonly listedSandboxes: LatestCell<readonly Sandbox[] | undefined>; // pleg
+  readonly runtimeHealth: LatestCell<RuntimeHealth>; // pleg, its status poll
+  readonly podOutcomes: LatestTable<string, PodOutcome>; // pod-workers
+  readonly endingPods: LatestCell<ReadonlySet<string>>; // pod-workers
+  readonly endSteps: LatestTable<string, EndReport>; // pod-workers
+  readonly publishTroubles: LatestTable<string, StepReport>; // status
+  readonly blockedEnds: LatestTable<string, EndNews>; // endings
+  readonly probeResults: LatestTable<string, ProbeResult>; // probes, by container id
+  readonly cgroups: LatestCell<NodeCgroups | undefined>; // the second stage, once
+  readonly tiers: LatestCell<TiersState>; // resources
+  readonly ownNode: LatestCell<OwnNode>; // cluster-objects
+  readonly services: LatestCell<ReadonlyMap<string, Service> | undefined>; // cluster-objects
+  readonly runtimeClasses: LatestCell<RuntimeClasses>; // cluster-objects
+  readonly referencedObjects: LatestTable<string, KnownObject<ApiObject>>; // cluster-objects
+  readonly nodeRegistered: LatestCell<Registration>; // node, its registration
+  readonly nodeSynced: LatestCell<NodeSync>; // node, its status loop
+  readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
+  readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
+  readonly pressure: LatestCell<Pressure>; // eviction
+  readonly mountState: LatestTable<string, PodVolumes>; // volumes
+  readonly volumesKnown: LatestCell<boolean>; // volumes, once
+  readonly volumesInUse: LatestCell<readonly string[] | undefined>; // volumes
+  readonly nodeHolds: LatestCell<NodeHolds>; // node, its CSINode; shutdown, once built
+  readonly clientCertificate: LatestCell<CertificateState>; // identity, its client certificate
+  readonly servingState: LatestCell<CertificateState>; // identity, its serving certificate from the cluster
+  readonly servingCertificate: LatestCell<ServingCertificate | undefined>; // identity
+  /** A PEM bundle: whom it has signed may ask as who the certificate says they are. */
+  readonly clientCa: LatestCell<string | undefined>; // identity
+}
+
+export const makeCells = (): Cells => ({
+  desiredPods: new LatestCell(noPods),
+  admittedPods: new LatestTable(),
+  sourcesReady: new LatestCell(false),
+  podRuntimeStatus: new LatestTable(),
+  statusFailures: new LatestTable(),
+  listedSandboxes: new LatestCell<readonly Sandbox[] | undefined>(undefined),
+  runtimeHealth: new LatestCell<RuntimeHealth>(RUNTIME_UNKNOWN),
+  podOutcomes: new LatestTable(),
+  endingPods: new LatestCell<ReadonlySet<string>>(new Set()),
+  endSteps: new LatestTable(),
+  publishTroubles: new LatestTable(),
+  blockedEnds: new LatestTable(),
+  probeResults: new LatestTable(),
+  cgroups: new LatestCell<NodeCgroups | undefined>(undefined),
+  tiers: new LatestCell<TiersState>({ kind: "pending" }),
+  ownNode: new LatestCell<OwnNode>({ kind: "unknown" }),
+  services: new LatestCell<ReadonlyMap<string, Service> | undefined>(undefined),
+  runtimeClasses: new LatestCell<RuntimeClasses>(undefined),
+  referencedObjects: new LatestTable(),
+  nodeRegistered: new LatestCell<Registration>({ kind: "pending" }),
+  nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
+  nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
+  pullsUnderWay: new LatestTable(),
+  pressure: new LatestCell<Pressure>(NO_PRESSURE),
+  mountState: new LatestTable(),
+  volumesKnown: new LatestCell(false),
+  volumesInUse: new LatestCell<readonly string[] | undefined>(undefined),
+  nodeHolds: new LatestCell(NO_HOLDS),
+  clientCertificate: new LatestCell(NO_CERTIFICATE),
+  servingState: new LatestCell(NO_CERTIFICATE),
+  servingCertificate: new LatestCell<ServingCertificate | undefined>(undefined),
+  clientCa: new LatestCell<string | undefined>(undefined),
+});
+
+export interface Wiring {
+  readonly ports: KubeletPorts;
+  readonly options: CompiledOptions;
+  readonly cells: Cells;
+  readonly events: EventSink;
+  readonly metrics: KubeletMetrics;
+  readonly watches: LoopWatches;
+}
+
+export type Loop = (shutdown: AbortSignal) => Promise<void>;

@@ -1,0 +1,43 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { LatestCell } from "./latest-cell.ts";
+import { waitForValue } from "./wait-for-value.ts";
+
+const isEven = (value: number) => value % 2 === 0;
+
+test("resolves at once when the value already matches, also after the abort", async () => {
+  assert.equal(await waitForValue(new LatestCell(2), isEven, AbortSignal.abort()), 2);
+});
+
+test("resolves with the first value that matches when the reader runs", async () => {
+  const cell = new LatestCell(1);
+  const waiting = waitForValue(cell, isEven, new AbortController().signal);
+  cell.set(3);
+  cell.set(4);
+  assert.equal(await waiting, 4);
+});
+
+test("misses no value that is set between two looks", async () => {
+  const cell = new LatestCell(1);
+  const waiting = waitForValue(cell, isEven, new AbortController().signal);
+  cell.set(3);
+  await Promise.resolve();
+  cell.set(6);
+  assert.equal(await waiting, 6);
+});
+
+test("narrows the value by a type predicate", async () => {
+  const cell = new LatestCell<string | undefined>(undefined);
+  const waiting = waitForValue(cell, (value) => value !== undefined, new AbortController().signal);
+  cell.set("there");
+  const text: string = await waiting;
+  assert.equal(text, "there");
+});
+
+test("rejects with the signal's reason", async () => {
+  const reason = new Error("shutting down");
+  const stop = new AbortController();
+  const waiting = waitForValue(new LatestCell(1), isEven, stop.signal);
+  stop.abort(reason);
+  await assert.rejects(waiting, reason);
+});

@@ -1,0 +1,91 @@
+/** Reads what admission knows of the node. Pods that arrive during a read of the API server's Node wait for its answer, so it has a deadline. */
+import type { Node } from "../../api/gen/core-v1.ts";
+import { nodes } from "../../api/resources.ts";
+import { withDeadline } from "../../concurrency/deadline.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
+import type { AdmissionGates, NodeForPods } from "../../domain/admission/node-for-pods.ts";
+import { type SysctlRules, sysctlRules } from "../../domain/admission/sysctls.ts";
+import type { Pressure } from "../../domain/node/conditions.ts";
+import { isComplete, type NodeHolds } from "../../domain/node/node-status.ts";
+import type { OwnNode } from "../../domain/node/own-node.ts";
+import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
+import type { RuntimeClasses } from "../../domain/pod/runtime-handler.ts";
+import type { ApiServer } from "../../ports/api-server.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Log } from "../../ports/log.ts";
+import type { Machine } from "../../ports/machine.ts";
+
+const FETCH_MS_MAX = 5_000;
+
+export interface AdmissionContextParts {
+  readonly machine: Pick<Machine, "facts">;
+  /** Undefined: a node without an API server. */
+  readonly api: Pick<ApiServer, "get"> | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** This node's Node, whether or not the API server has it. */
+  readonly localNode: (signal: AbortSignal) => Promise<Node>;
+  readonly ownNode: Latest<OwnNode>;
+  readonly runtimeClasses: Latest<RuntimeClasses>;
+  readonly runtimeHealth: Latest<RuntimeHealth>;
+  readonly pressure: Latest<Pressure>;
+  readonly nodeHolds: Latest<NodeHolds>;
+  readonly nodeName: string;
+  readonly allowedUnsafeSysctls: readonly string[];
+  readonly gates: AdmissionGates;
+  readonly declaredFeatures: readonly string[] | undefined;
+}
+
+export class AdmissionContextReader {
+  readonly #parts: AdmissionContextParts;
+  /** What does not change while this process runs. */
+  #machine: { readonly sysctls: SysctlRules; readonly apparmor: boolean } | undefined;
+
+  constructor(parts: AdmissionContextParts) {
+    this.#parts = parts;
+  }
+
+  /** A pod may wait for a change of one of these. */
+  get awaited(): readonly Latest<unknown>[] {
+    return [this.#parts.runtimeClasses, this.#parts.ownNode];
+  }
+
+  async read(signal: AbortSignal): Promise<NodeForPods> {
+    const { localNode, pressure, runtimeClasses, runtimeHealth, nodeHolds, gates, declaredFeatures } = this.#parts;
+    const machine = (this.#machine ??= await this.#readMachine());
+    const node = ifComplete(await localNode(signal));
+    const health = runtimeHealth.value;
+    return {
+      ...machine,
+      node,
+      pressure: pressure.value,
+      knowsRuntimeClasses: runtimeClasses.value !== undefined,
+      strictGroups: health.kind === "answered" && health.status.supplementalGroupsPolicy,
+      gates,
+      declaredFeatures,
+      isShuttingDown: nodeHolds.value.shutdown !== undefined,
+    };
+  }
+
+  /** The Node as the API server has it now; undefined when it does not answer or the Node is not complete. */
+  async fetchNode(signal: AbortSignal): Promise<Node | undefined> {
+    const { api, clock, log, nodeName } = this.#parts;
+    if (api === undefined) return undefined;
+    try {
+      return ifComplete(
+        await withDeadline(clock, FETCH_MS_MAX, signal, (limited) => api.get(nodes, { name: nodeName }, limited)),
+      );
+    } catch (error) {
+      signal.throwIfAborted();
+      log.error("Failed to read the Node, admission uses the last known one", error, { node: nodeName });
+      return undefined;
+    }
+  }
+
+  async #readMachine() {
+    const { kernelVersion, apparmor } = await this.#parts.machine.facts();
+    return { sysctls: sysctlRules(kernelVersion, this.#parts.allowedUnsafeSysctls), apparmor };
+  }
+}
+
+const ifComplete = (node: Node): Node | undefined => (isComplete(node) ? node : undefined);
