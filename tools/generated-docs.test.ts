@@ -6,6 +6,7 @@ import { livenessExample, wrongTagExample } from "../sim/explain-world.ts";
 import { hourAsMarkdown } from "../sim/measure-api-cost.ts";
 import { sequencesAsMarkdown } from "../sim/sequences.ts";
 import { findingsAsMarkdown } from "../src/domain/doctor/show.ts";
+import { cellNames, cellUseAsMarkdown, cellUseOf } from "./cells.ts";
 import { LIMIT_MODULES, limitsAsMarkdown, limitsOf } from "./limits.ts";
 import { inRepository, repositoryRoot } from "./repository.ts";
 
@@ -34,6 +35,15 @@ const pathsIn = (page: string): readonly string[] =>
 /** The first cells of the table of components. */
 const componentsIn = (page: string): readonly string[] =>
   [...page.matchAll(/^\| (`[^|]+`) \|/gm)].map(([, names = ""]) => names);
+
+test("the READMEs of the controllers list the cells that their types read and write", () => {
+  const directories = globSync("src/controllers/*/", { cwd: repositoryRoot });
+  assert.ok(directories.length > 20);
+  for (const directory of directories) {
+    const wanted = cellUseAsMarkdown(cellUseOf(directory));
+    assert.equal(block(`${directory}/README.md`, "cells", wanted), wanted, AGAIN);
+  }
+});
 
 describe("from the Go kubelet", () => {
   test("both languages hold the sequences that the simulator plays today", async () => {
@@ -65,9 +75,7 @@ describe("from the Go kubelet", () => {
     const folders = globSync("src/controllers/*/README.md", { cwd: repositoryRoot }).map((path) =>
       path.replace("README.md", ""),
     );
-    const cells = [...read("src/app/wiring.ts").matchAll(/^ {2}readonly (\w+): Latest(?:Cell|Table)</gm)].map(
-      ([, cell = ""]) => cell,
-    );
+    const cells = cellNames();
     assert.ok(folders.length > 10 && cells.length > 10);
     for (const path of [ENGLISH, CHINESE]) {
       const page = read(path);

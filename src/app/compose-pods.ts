@@ -70,14 +70,14 @@ export function podSources(
     sandboxes: cells.listedSandboxes.value,
     mirrors: cells.desiredPods.value.mirrors,
   }));
-  const runtimeListed = cells.listedSandboxes;
+  const { listedSandboxes } = cells;
   const { staticFolder, staticUrl } = options.pods;
   if (staticFolder !== undefined) {
     const { path, everyMs } = staticFolder;
     add("file", (state, shutdown) =>
       runFileSource(
         { path, checkEveryMs: everyMs, nodeName },
-        { files, clock, log, namer, runtimeListed, state },
+        { files, clock, log, namer, listedSandboxes, state },
         shutdown,
       ),
     );
@@ -85,7 +85,7 @@ export function podSources(
   if (staticUrl !== undefined) {
     const settings = { ...staticUrl, checkEveryMs: staticUrl.everyMs, nodeName };
     add("http", (state, shutdown) =>
-      runUrlSource(settings, { http, clock, log, namer, runtimeListed, state }, shutdown),
+      runUrlSource(settings, { http, clock, log, namer, listedSandboxes, state }, shutdown),
     );
   }
   const { api } = ports;

@@ -72,7 +72,7 @@ describe("the sources of pods, against a real API server", () => {
     loops.push(
       runFileSource(
         options,
-        { files, clock, log, namer, runtimeListed: new LatestCell(0), state: fileState },
+        { files, clock, log, namer, listedSandboxes: new LatestCell(0), state: fileState },
         shutdown.signal,
       ),
       runApiSource({ api: node, clock, random, log, ownNode, state: apiState, nodeName: "n1" }, shutdown.signal),

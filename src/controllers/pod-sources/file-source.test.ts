@@ -42,7 +42,7 @@ async function start(given: Given = {}) {
   const options = { path: given.path ?? FOLDER, checkEveryMs: 20_000, nodeName: "n1" };
   const ended = runFileSource(
     options,
-    { files: files.port, clock, log, namer, runtimeListed: listing, state },
+    { files: files.port, clock, log, namer, listedSandboxes: listing, state },
     stop.signal,
   );
   await clock.advance(0);

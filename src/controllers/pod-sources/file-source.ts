@@ -25,7 +25,7 @@ export interface FileSourceParts {
   readonly log: Log;
   readonly namer: StaticPodNamer;
   /** Changes when a UID that could not be given before may be given now. */
-  readonly runtimeListed: Latest<unknown>;
+  readonly listedSandboxes: Latest<unknown>;
   readonly state: LatestCell<SourceState>;
 }
 
@@ -43,18 +43,18 @@ export async function runFileSource(
 
 async function readFolder(
   options: FileSourceOptions,
-  { files, clock, log, namer, runtimeListed, state }: FileSourceParts,
+  { files, clock, log, namer, listedSandboxes, state }: FileSourceParts,
   hints: Latest<number>,
   shutdown: AbortSignal,
 ): Promise<void> {
   const folder = new ManifestFolder(options, { files, clock, log });
   while (!shutdown.aborted) {
-    const [hinted, listed] = [hints.version, runtimeListed.version];
+    const [hinted, listed] = [hints.version, listedSandboxes.version];
     const manifests = await folder.read();
     const pods = manifests === undefined ? undefined : await namer.nameIfPossible(manifests, log);
     if (pods !== undefined && isNews(state.value, pods)) state.set({ kind: "seen", pods });
     const waits = manifests !== undefined && pods === undefined;
-    const wakers = [{ cell: hints, seen: hinted }, ...(waits ? [{ cell: runtimeListed, seen: listed }] : [])];
+    const wakers = [{ cell: hints, seen: hinted }, ...(waits ? [{ cell: listedSandboxes, seen: listed }] : [])];
     try {
       await changedWithin(clock, wakers, options.checkEveryMs, shutdown);
     } catch (error) {

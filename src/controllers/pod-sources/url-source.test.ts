@@ -40,7 +40,7 @@ async function start(answers: readonly Answer[], listed = true) {
   const running = () => ({ sandboxes: listing.value, mirrors: new Map() });
   const namer = new StaticPodNamer({ journal: { append }, clock }, new Map(), running);
   const options = { url: ADDRESS, headers: { "X-Token": ["a", "b"] }, checkEveryMs: 20_000, nodeName: "n1" };
-  const ended = runUrlSource(options, { http, clock, log, namer, runtimeListed: listing, state }, stop.signal);
+  const ended = runUrlSource(options, { http, clock, log, namer, listedSandboxes: listing, state }, stop.signal);
   await clock.advance(0);
   const names = () => (state.value.kind === "seen" ? state.value.pods.map(({ metadata }) => metadata?.name) : "unseen");
   return { clock, log, stop, state, listing, http, ended, names };

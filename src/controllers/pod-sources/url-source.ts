@@ -22,7 +22,7 @@ export interface UrlSourceParts {
   readonly log: Log;
   readonly namer: StaticPodNamer;
   /** Changes when a UID that could not be given before may be given now. */
-  readonly runtimeListed: Latest<unknown>;
+  readonly listedSandboxes: Latest<unknown>;
   readonly state: LatestCell<SourceState>;
 }
 
@@ -38,9 +38,9 @@ export async function runUrlSource(
   const source = new UrlSource(options, parts);
   while (!shutdown.aborted) {
     try {
-      const seen = parts.runtimeListed.version;
+      const seen = parts.listedSandboxes.version;
       await source.look(shutdown);
-      const wakers = source.waits ? [{ cell: parts.runtimeListed, seen }] : [];
+      const wakers = source.waits ? [{ cell: parts.listedSandboxes, seen }] : [];
       await changedWithin(parts.clock, wakers, options.checkEveryMs, shutdown);
     } catch (error) {
       if (!shutdown.aborted) throw error;
