@@ -1,14 +1,23 @@
 /** Block devices that hold a volume: each is mounted once on the node, for all pods that use it, and let go of when the last one has. */
+import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { formatStep } from "../../domain/volumes/format-plan.ts";
 import { deviceMountFolder } from "../../domain/volumes/layout.ts";
 import type { VolumeWish } from "../../domain/volumes/volume-wish.ts";
 import { noteMounting } from "./note-mounting.ts";
-import type { SetUp, SetUpPorts } from "./set-up.ts";
+import type { SetUpPorts } from "./set-up-ports.ts";
 import { VolumeFailure } from "./volume-failure.ts";
 
 type LocalWish = Extract<VolumeWish, { kind: "local" }>;
+
+/** For which volume of which pod a device is mounted. */
+interface DeviceWork {
+  readonly pod: Pod;
+  readonly volume: Volume;
+  readonly ports: SetUpPorts;
+  readonly signal: AbortSignal;
+}
 
 export class DeviceMounts {
   readonly #rootDir: string;
@@ -22,7 +31,7 @@ export class DeviceMounts {
   }
 
   /** Answers with the folder where the device's file system is. */
-  bring(wish: LocalWish, work: SetUp): Promise<string> {
+  bring(wish: LocalWish, work: DeviceWork): Promise<string> {
     const users = this.#users.get(wish.volumeName) ?? new Set();
     this.#users.set(wish.volumeName, users.add(podNameOfObject(work.pod).uid));
     return this.inTurn(wish.volumeName, () => this.#mount(wish, work));
@@ -53,7 +62,7 @@ export class DeviceMounts {
     });
   }
 
-  async #mount(wish: LocalWish, { pod, volume, ports, signal }: SetUp): Promise<string> {
+  async #mount(wish: LocalWish, { pod, volume, ports, signal }: DeviceWork): Promise<string> {
     const folder = deviceMountFolder(this.#rootDir, wish.volumeName);
     if ((await ports.mounts.table()).some(({ path }) => path === folder)) return folder;
     await ports.files.makeFolder(folder, 0o750);

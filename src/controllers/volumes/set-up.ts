@@ -11,24 +11,11 @@ import { markerFolder, podVolumesFolder, volumeFolder } from "../../domain/volum
 import type { MountedVolume } from "../../domain/volumes/volume-state.ts";
 import { placeOf, type VolumeWish } from "../../domain/volumes/volume-wish.ts";
 import { groupFolderMode } from "../../domain/volumes/write-plan.ts";
-import type { Clock } from "../../ports/clock.ts";
-import type { EventSink } from "../../ports/event-sink.ts";
-import type { HostFiles } from "../../ports/host-files.ts";
-import type { Journal } from "../../ports/journal.ts";
-import type { MountPoint, Mounts } from "../../ports/mounts.ts";
-import type { Random } from "../../ports/random.ts";
+import type { MountPoint } from "../../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
 import { noteMounting } from "./note-mounting.ts";
+import type { SetUpPorts } from "./set-up-ports.ts";
 import { VolumeFailure } from "./volume-failure.ts";
-
-export interface SetUpPorts {
-  readonly files: HostFiles;
-  readonly mounts: Mounts;
-  readonly journal: Journal;
-  readonly events: EventSink;
-  readonly clock: Clock;
-  readonly random: Random;
-}
 
 export interface SetUp {
   readonly pod: Pod;

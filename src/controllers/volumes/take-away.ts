@@ -12,7 +12,7 @@ import {
 import { listIfThere } from "../../ports/host-files.ts";
 import { MountError } from "../../ports/mounts.ts";
 import type { DeviceMounts } from "./device-mounts.ts";
-import type { SetUpPorts } from "./set-up.ts";
+import type { SetUpPorts } from "./set-up-ports.ts";
 
 export type TakeAwayPorts = Pick<SetUpPorts, "files" | "mounts" | "clock">;
 
