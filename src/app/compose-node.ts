@@ -7,11 +7,11 @@ import { runServices } from "../controllers/cluster-objects/services.ts";
 import { runPressure } from "../controllers/eviction/pressure.ts";
 import { runImageList } from "../controllers/images/image-list.ts";
 import { runCsiNode } from "../controllers/node/csi-node.ts";
-import { runLease } from "../controllers/node/lease.ts";
+import { type LeaseParts, runLease } from "../controllers/node/lease.ts";
 import { LocalNode } from "../controllers/node/local-node.ts";
-import { runNodeStatus } from "../controllers/node/node-status.ts";
+import { type NodeStatusParts, runNodeStatus } from "../controllers/node/node-status.ts";
 import { givePodCidr, runPodCidr } from "../controllers/node/pod-cidr.ts";
-import { runRegistration } from "../controllers/node/register.ts";
+import { type RegisterParts, runRegistration } from "../controllers/node/register.ts";
 import { SnapshotReader } from "../controllers/node/snapshot.ts";
 import { type CgroupDriverParts, learnCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
 import type { Enforcement, NodeGroupSettings } from "../controllers/resources/node-groups.ts";
@@ -19,7 +19,7 @@ import { ResourcesController } from "../controllers/resources/resources.ts";
 import type { Threshold } from "../domain/node/pressure.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
 import { type HardThreshold, nodeOptions, registrationOf, reservationsOf } from "./node-options.ts";
-import type { Loop, Wiring } from "./wiring.ts";
+import type { ApiPorts, Loop, Wiring } from "./wiring.ts";
 
 export function nodeLoops(wiring: Wiring): readonly Loop[] {
   return [
@@ -123,85 +123,86 @@ const snapshotReader = ({ ports, options, cells }: Wiring): SnapshotReader =>
     options: nodeOptions(options),
   });
 
-function clusterLoops(wiring: Wiring, api: NonNullable<Wiring["ports"]["api"]>): readonly Loop[] {
-  const { ports, options, cells, events, metrics, watches } = wiring;
-  const { clock, random, runtime, logOf } = ports;
-  const { ownNode, nodeHolds, nodeRegistered, nodeSynced, runtimeHealth } = cells;
-  const { services, runtimeClasses, desiredPods, admittedPods, referencedObjects } = cells;
+function clusterLoops(wiring: Wiring, api: ApiPorts): readonly Loop[] {
+  const { ports, options, cells } = wiring;
+  const { clock, random, runtime } = ports;
+  const { ownNode, nodeHolds, services, runtimeClasses, desiredPods, admittedPods, referencedObjects } = cells;
+  const log = ports.logOf("node");
+  const nodeName = options.node.name;
+  const snapshots = snapshotReader(wiring);
+  const objects = { api: api.main, clock, random, log: ports.logOf("cluster-objects") };
+  return [
+    (shutdown) => runOwnNode({ api: api.main, clock, random, log, ownNode, nodeName }, shutdown),
+    (shutdown) => runCsiNode({ api: api.main, clock, log, ownNode, nodeHolds, nodeName }, shutdown),
+    (shutdown) => runServices({ ...objects, services }, shutdown),
+    (shutdown) => runRuntimeClasses({ ...objects, desiredPods, runtimeClasses }, shutdown),
+    (shutdown) => runReferencedObjects({ api: api.main, clock, random, admittedPods, referencedObjects }, shutdown),
+    (shutdown) => runRegistration(registrationParts(wiring, api, snapshots), shutdown),
+    ...heartbeatLoops(wiring, api, snapshots),
+    (shutdown) => runPodCidr({ runtime, clock, log, ownNode }, shutdown),
+  ];
+}
+
+const registrationParts = (
+  { ports, options, cells, events, metrics }: Wiring,
+  api: ApiPorts,
+  snapshots: SnapshotReader,
+): RegisterParts => ({
+  api: api.main,
+  clock: ports.clock,
+  log: ports.logOf("node"),
+  events,
+  snapshots,
+  runtimeHealth: cells.runtimeHealth,
+  nodeRegistered: cells.nodeRegistered,
+  options: nodeOptions(options),
+  registerNode: options.node.register,
+  registration: registrationOf(options),
+  onAttempt: () => {
+    metrics.node.startup.attemptWallMs ??= ports.clock.wallMs();
+  },
+});
+
+/** The node's status and its lease. */
+function heartbeatLoops(wiring: Wiring, api: ApiPorts, snapshots: SnapshotReader): readonly Loop[] {
+  const { ports, options, cells, events, watches } = wiring;
+  const { clock, random } = ports;
+  const { ownNode, nodeRegistered, nodeSynced } = cells;
   const { heartbeats } = watches;
   assert(heartbeats !== undefined, "a node with an API server has heartbeats");
   const log = ports.logOf("node");
-  const node = nodeOptions(options);
-  const nodeName = node.name;
-  const snapshots = snapshotReader(wiring);
   // Heartbeats are the canary of all three: what hangs between us and the server hangs for each.
   const onRepeatedFailure = () => {
     log.info(1, "Heartbeats fail repeatedly; new requests go over new connections");
     for (const client of [api.main, api.heartbeats, api.events]) client.renewConnections();
   };
-  const objectsLog = logOf("cluster-objects");
-  return [
-    (shutdown) => runOwnNode({ api: api.main, clock, random, log, ownNode, nodeName }, shutdown),
-    (shutdown) => runCsiNode({ api: api.main, clock, log, ownNode, nodeHolds, nodeName }, shutdown),
-    (shutdown) => runServices({ api: api.main, clock, random, log: objectsLog, services }, shutdown),
-    (shutdown) =>
-      runRuntimeClasses({ api: api.main, clock, random, log: objectsLog, desiredPods, runtimeClasses }, shutdown),
-    (shutdown) => runReferencedObjects({ api: api.main, clock, random, admittedPods, referencedObjects }, shutdown),
-    (shutdown) =>
-      runRegistration(
-        {
-          api: api.main,
-          clock,
-          log,
-          events,
-          snapshots,
-          runtimeHealth,
-          nodeRegistered,
-          options: node,
-          registerNode: options.node.register,
-          registration: registrationOf(options),
-          onAttempt: () => {
-            metrics.node.startup.attemptWallMs ??= clock.wallMs();
-          },
-        },
-        shutdown,
-      ),
-    (shutdown) =>
-      runNodeStatus(
-        {
-          api: api.heartbeats,
-          clock,
-          random,
-          log,
-          events,
-          snapshots,
-          ownNode,
-          nodeRegistered,
-          nodeSynced,
-          options: node,
-          cgroups: { version: options.cgroups.version },
-          cadence: { updateEveryMs: options.node.statusEveryMs, reportEveryMs: options.node.reportEveryMs },
-          onRepeatedFailure,
-          watch: heartbeats.nodeStatus,
-        },
-        shutdown,
-      ),
-    (shutdown) =>
-      runLease(
-        {
-          api: api.heartbeats,
-          clock,
-          random,
-          log,
-          ownNode,
-          options: { nodeName, leaseDurationSeconds: options.node.leaseDurationSeconds },
-          onRepeatedFailure,
-          watch: heartbeats.lease,
-        },
-        shutdown,
-      ),
-    (shutdown) => runPodCidr({ runtime, clock, log, ownNode }, shutdown),
-  ];
+  const status: NodeStatusParts = {
+    api: api.heartbeats,
+    clock,
+    random,
+    log,
+    events,
+    snapshots,
+    ownNode,
+    nodeRegistered,
+    nodeSynced,
+    options: nodeOptions(options),
+    cgroups: { version: options.cgroups.version },
+    cadence: { updateEveryMs: options.node.statusEveryMs, reportEveryMs: options.node.reportEveryMs },
+    onRepeatedFailure,
+    watch: heartbeats.nodeStatus,
+  };
+  const lease: LeaseParts = {
+    api: api.heartbeats,
+    clock,
+    random,
+    log,
+    ownNode,
+    options: { nodeName: options.node.name, leaseDurationSeconds: options.node.leaseDurationSeconds },
+    onRepeatedFailure,
+    watch: heartbeats.lease,
+  };
+  return [(shutdown) => runNodeStatus(status, shutdown), (shutdown) => runLease(lease, shutdown)];
 }
 
 export const localNodeOf = (wiring: Wiring): LocalNode =>

@@ -7,45 +7,29 @@ import { type ContainerGcOptions, collectContainers } from "../controllers/house
 import { type LeftoversOptions, removeLeftovers } from "../controllers/housekeeping/leftovers.ts";
 import { LogRotation } from "../controllers/housekeeping/log-rotation.ts";
 import { ImagePulls } from "../controllers/images/pulls.ts";
-import type { LocalNode } from "../controllers/node/local-node.ts";
 import { runApiSource } from "../controllers/pod-sources/api-source.ts";
 import { runFileSource } from "../controllers/pod-sources/file-source.ts";
 import { StaticPodNamer } from "../controllers/pod-sources/manifests.ts";
 import { runUrlSource } from "../controllers/pod-sources/url-source.ts";
-import { checkResolverFile, readHostResolver } from "../controllers/pod-workers/host-resolver.ts";
-import { PodWorkers } from "../controllers/pod-workers/pod-workers.ts";
-import { UserRanges } from "../controllers/pod-workers/user-ranges.ts";
-import type { PodLooks } from "../controllers/pod-workers/worker-options.ts";
+import { checkResolverFile } from "../controllers/pod-workers/host-resolver.ts";
 import { ProbeLoop } from "../controllers/probes/probes.ts";
-import { hugepageSizesOf } from "../controllers/resources/node-groups.ts";
-import { swapSettings } from "../controllers/resources/swap-settings.ts";
 import { runMirrorPods } from "../controllers/status/mirror-pods.ts";
 import { type StatusOptions, StatusPublisher } from "../controllers/status/status.ts";
 import { VolumeLoop } from "../controllers/volumes/volumes.ts";
 import { warnOfSwap } from "../controllers/volumes/warn-of-swap.ts";
-import type { UidFacts } from "../domain/journal/facts.ts";
 import { mountsRecursivelyReadOnly, runtimeName } from "../domain/node/runtime-health.ts";
 import type { SourceState } from "../domain/pod/desired-pod.ts";
 import type { PodSource } from "../domain/pod/pod-identity.ts";
 import type { StaticPodFact } from "../domain/pod/static-pod-uid.ts";
-import { idSpace } from "../domain/pod/user-namespace.ts";
 import { userAgentOf } from "../domain/probes/http-get.ts";
 import { podParents } from "../domain/resources/cgroup-name.ts";
-import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
 import { podQosClass } from "../domain/resources/qos-class.ts";
 import type { ApiServer } from "../ports/api-server.ts";
-import type { EventSink } from "../ports/event-sink.ts";
 import type { Journal } from "../ports/journal.ts";
-import { allocatableMemoryBytes } from "./node-options.ts";
+import { makeWorkers, type PodLoopParts } from "./compose-workers.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 import type { Loop, Wiring } from "./wiring.ts";
 
-/**
- * More pods in the making at once than this wait for each other's processes: on two CPUs the middle one of a burst of 100 came after half of the time,
- * the last one no later.
- */
-const STARTS_PER_CPU = 4;
-const START_PATIENCE_MS = 5_000;
 /** A disk that takes longer over one log than this is not waited for by the others. */
 const COMPRESSION_PATIENCE_MS = 60_000;
 /** Where log agents look for containers; the same on every node. */
@@ -95,15 +79,6 @@ export function podSources(
     );
   }
   return { states, loops };
-}
-
-/** What the loops of pods share besides the wiring. */
-interface PodLoopParts {
-  readonly journal: Journal;
-  readonly facts: ReadonlyMap<string, UidFacts>;
-  readonly looks: PodLooks;
-  readonly asides: EventSink;
-  readonly localNode: LocalNode;
 }
 
 export function podLoops(wiring: Wiring, parts: PodLoopParts): readonly Loop[] {
@@ -187,7 +162,7 @@ async function workerLoops(wiring: Wiring, parts: PodLoopParts, shutdown: AbortS
     containerLogLinks: CONTAINER_LOG_LINKS,
   };
   const pulls = imagePulls(wiring);
-  const worker = await makeWorkers(wiring, cgroups.pods, { ...parts, pulls }, folders, shutdown);
+  const worker = await makeWorkers(wiring, { ...parts, cgroups: cgroups.pods, pulls, folders }, shutdown);
   const cleaning = { files, clock, log: ports.logOf("housekeeping"), admittedPods, podOutcomes, podRuntimeStatus };
   const garbage: ContainerGcOptions = {
     ...cleaning,
@@ -271,114 +246,6 @@ function probeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts):
     cpus: async () => (await ports.machine.facts()).cpus,
     localNode: (signal) => localNode.read(signal),
     userAgent: userAgentOf("probe", KUBERNETES_VERSION),
-  });
-}
-
-async function makeWorkers(
-  wiring: Wiring,
-  cgroups: NonNullable<Wiring["cells"]["cgroups"]["value"]>["pods"],
-  { journal, facts, looks, asides, localNode, pulls }: PodLoopParts & { readonly pulls: ImagePulls },
-  folders: { readonly rootDir: string; readonly podLogsDir: string; readonly containerLogLinks: string },
-  shutdown: AbortSignal,
-): Promise<PodWorkers> {
-  const { ports, options, cells, events, metrics } = wiring;
-  const machine = await ports.machine.facts();
-  const { pods } = options;
-  const resources = podResourcePlan({
-    cgroupVersion: cgroups.version,
-    cpuCfsQuota: options.cgroups.cpuQuota,
-    cpuCfsQuotaPeriodUs: options.cgroups.cpuQuotaPeriodMs * 1000,
-    podPidsLimit: options.cgroups.podPidsMax,
-    hugepageSizes: hugepageSizesOf(machine),
-    memoryCapacityBytes: machine.memoryBytes,
-    singleProcessOomKill: options.cgroups.singleProcessOomKill,
-    swap: await swapSettings(cgroups, machine.swapBytes, options.managers.limitedSwap),
-    ...(options.cgroups.memoryQos && {
-      memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: allocatableMemoryBytes(machine, options) },
-    }),
-  });
-  return new PodWorkers(
-    {
-      runtime: ports.runtime,
-      files: ports.files,
-      mounts: ports.mounts,
-      prober: ports.prober,
-      clock: ports.clock,
-      random: ports.random,
-      tracer: ports.tracer,
-      cgroups,
-      journal,
-      events,
-      asides,
-      pulls,
-      podMetrics: metrics.pods,
-      imageMetrics: metrics.images,
-      resizeMetrics: metrics.resizes,
-      queue: metrics.queue("pod_workers"),
-      log: ports.logOf("pod-workers"),
-    },
-    {
-      admittedPods: cells.admittedPods,
-      sourcesReady: cells.sourcesReady,
-      podRuntimeStatus: cells.podRuntimeStatus,
-      listedSandboxes: cells.listedSandboxes,
-      runtimeHealth: cells.runtimeHealth,
-      services: cells.services,
-      runtimeClasses: cells.runtimeClasses,
-      referencedObjects: cells.referencedObjects,
-      pullsUnderWay: cells.pullsUnderWay,
-      podOutcomes: cells.podOutcomes,
-      mountState: cells.mountState,
-      volumesKnown: cells.volumesKnown,
-      probeResults: cells.probeResults,
-      endSteps: cells.endSteps,
-      endingPods: cells.endingPods,
-      looks,
-      statusFailures: cells.statusFailures,
-    },
-    {
-      ...folders,
-      nodeName: options.node.name,
-      nodeIps: options.node.ips,
-      clusterDns: pods.clusterDns,
-      hostname: { clusterDomain: pods.clusterDomain, overrides: options.gates.HostnameOverride },
-      hostResolver: () => readHostResolver(pods.resolvConf, ports.files),
-      localNode: () => localNode.read(shutdown),
-      hookUserAgent: userAgentOf("lifecycle", KUBERNETES_VERSION),
-      security: {
-        seccompDefault: pods.seccompDefault,
-        seccompRoot: `${options.folders.root}/seccomp`,
-        thermalPaths: await ports.machine.thermalPaths(),
-      },
-      userRanges: await userRanges(wiring),
-      selinux: machine.selinux,
-      stopSignals: options.gates.ContainerStopSignals,
-      backoffCapMs: pods.restartBackoffMsMax,
-      resyncMs: pods.syncEveryMs,
-      resources,
-      starts: new Turnstile(ports.clock, { most: STARTS_PER_CPU * machine.cpus, patienceMs: START_PATIENCE_MS }),
-    },
-    facts,
-  );
-}
-
-/** Whose operator gives it numbers that cannot be used does not start, as with the Go kubelet. */
-async function userRanges({ ports, options, cells }: Wiring): Promise<UserRanges> {
-  const { podRuntimeStatus } = cells;
-  const given = await ports.machine.subordinateIds("kubelet");
-  const space = idSpace(given, options.pods.idsPerPod, options.node.podsMax);
-  if (space.kind === "unusable") throw new Error(`create user namespace manager: ${space.message}`);
-  return new UserRanges({
-    files: ports.files,
-    log: ports.logOf("pod-workers"),
-    rootDir: options.folders.root,
-    space,
-    inRuntime: () =>
-      podRuntimeStatus
-        .keys()
-        .flatMap((uid) => podRuntimeStatus.get(uid)?.sandboxes ?? [])
-        .flatMap(({ namespaces }) => namespaces?.user?.uids ?? [])
-        .map(({ hostId }) => hostId),
   });
 }
 

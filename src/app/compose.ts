@@ -3,7 +3,6 @@
  * ports and cells that it gets. What needs no runtime starts at once; what does starts when the runtime has first
  * said that it is ready, so a kubelet started before its runtime waits and then carries on by itself.
  */
-import type { Latest } from "../concurrency/latest-cell.ts";
 import { Turns } from "../concurrency/turns.ts";
 import { readCheckpoints, writeCheckpoints } from "../controllers/checkpoints/resize-checkpoints.ts";
 import { EventRecorder } from "../controllers/events/event-recorder.ts";
@@ -16,15 +15,13 @@ import { Observer } from "../controllers/pleg/observer.ts";
 import { Pleg } from "../controllers/pleg/pleg.ts";
 import { watchRuntimeHealth } from "../controllers/pleg/runtime-health.ts";
 import { runPodConfig } from "../controllers/pod-config/pod-config.ts";
-import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
 import { foldFacts } from "../domain/journal/facts.ts";
 import { decisionRecord } from "../domain/journal/records.ts";
 import { type KubeletMetrics, kubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
-import type { OwnNode } from "../domain/node/own-node.ts";
 import { staticPodFacts } from "../domain/pod/static-pod-uid.ts";
 import { withCheckpoints } from "../domain/resize/takeover.ts";
 import type { ApiServer } from "../ports/api-server.ts";
-import { admission } from "./compose-admission.ts";
+import { admissionLoop } from "./compose-admission.ts";
 import { hostLoops, prepareHost } from "./compose-host.ts";
 import { clientCertificateLoops } from "./compose-identity.ts";
 import { countedPorts, metricsLoops, readCells, readConstants } from "./compose-metrics.ts";
@@ -58,105 +55,91 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
     metrics,
     ports,
     turns,
-    async run(shutdown) {
-      const { clock, random, files, runtime, logOf } = ports;
-      const duties = await prepareHost(ports, options);
-      const recorder =
-        ports.api === undefined ? undefined : eventRecorder(ports, options, ports.api.events, cells.ownNode);
-      const journal = createJournal({
-        files,
-        folder: `${options.folders.root}/deckhand/journal`,
-        clock,
-        onProblem: (problem) => logJournalProblem(logOf("journal"), problem),
-      });
-      const narrator = new Narrator(journal, clock);
-      const events = tellBoth(recorder ?? logEventSink(logOf("events"), 2), narrator);
-      const wiring: Wiring = { ports, options, cells, events, metrics, watches };
-      const records = await journal.replay();
-      journal.note(decisionRecord({ uid: "", pod: "", wallMs: clock.wallMs() }, { kind: "startAgent" }));
-      const checkpoints = { files, rootDir: options.folders.root, log: logOf("checkpoints") };
-      const found = await readCheckpoints(checkpoints);
-      const facts = withCheckpoints(foldFacts(records), found.allocated, found.actuated);
-      const { podRuntimeStatus, listedSandboxes, statusFailures, runtimeHealth, desiredPods, admittedPods } = cells;
-      const { podOutcomes, sourcesReady } = cells;
-      const plegMetrics = metrics.pleg;
-      const observer = new Observer({ runtime, clock, podRuntimeStatus, listedSandboxes, plegMetrics, shutdown });
-      const pleg = new Pleg({
-        runtime,
-        clock,
-        random,
-        observer,
-        listedSandboxes,
-        statusFailures,
-        plegMetrics,
-        queue: metrics.queue("pod_looks"),
-        watch: watches.runtimeList,
-        log: logOf("pleg"),
-      });
-      const localNode = localNodeOf(wiring);
-      const sources = podSources(wiring, journal, staticPodFacts(records));
-      const syncLoop = new SyncLoop({
-        clock,
-        desiredPods,
-        podRuntimeStatus,
-        listedSandboxes,
-        podOutcomes,
-        admittedPods,
-        sourcesReady,
-        journal,
-        events,
-        log: logOf("sync-loop"),
-        facts,
-        ...admission(wiring, localNode),
-        podMetrics: metrics.pods,
-        resizeMetrics: metrics.resizes,
-        watch: watches.syncLoop,
-      });
-      const loops: readonly Loop[] = [
-        (signal) => pleg.run(signal),
-        (signal) =>
-          watchRuntimeHealth(
-            {
-              runtime,
-              clock,
-              runtimeHealth,
-              log: logOf("pleg"),
-              lastListedMs: () => pleg.lastListedMs,
-              watch: watches.runtimeHealth,
-            },
-            signal,
-          ),
-        ...sources.loops,
-        (signal) =>
-          runPodConfig({ clock, desiredPods, sources: sources.states, events, log: logOf("pod-config") }, signal),
-        (signal) => syncLoop.run(signal),
-        (signal) =>
-          writeCheckpoints({ ...checkpoints, clock }, { admittedPods, podOutcomes, sourcesReady }, found, signal),
-        ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
-        ...clientCertificateLoops(wiring),
-        ...nodeLoops(wiring),
-        ...hostLoops(wiring, duties),
-        ...metricsLoops(wiring),
-        ...podLoops(wiring, { journal, facts, looks: observer, asides: narrator, localNode }),
-        (signal) => watchTroubles({ runtimeHealth, clock, narrator }, signal),
-      ];
-      try {
-        await runAll(loops, shutdown);
-      } finally {
-        await journal.rest();
-      }
-    },
+    run: (shutdown) => run({ ports, options, cells, metrics, watches }, shutdown),
+  };
+}
+
+async function run(composed: Omit<Wiring, "events">, shutdown: AbortSignal): Promise<void> {
+  const { ports, options, cells } = composed;
+  const { clock, files, logOf } = ports;
+  const duties = await prepareHost(ports, options);
+  const recorder = ports.api === undefined ? undefined : eventRecorder(composed, ports.api.events);
+  const journal = createJournal({
+    files,
+    folder: `${options.folders.root}/deckhand/journal`,
+    clock,
+    onProblem: (problem) => logJournalProblem(logOf("journal"), problem),
+  });
+  const narrator = new Narrator(journal, clock);
+  const events = tellBoth(recorder ?? logEventSink(logOf("events"), 2), narrator);
+  const wiring: Wiring = { ...composed, events };
+  const records = await journal.replay();
+  journal.note(decisionRecord({ uid: "", pod: "", wallMs: clock.wallMs() }, { kind: "startAgent" }));
+  const checkpoints = { files, rootDir: options.folders.root, log: logOf("checkpoints") };
+  const found = await readCheckpoints(checkpoints);
+  const facts = withCheckpoints(foldFacts(records), found.allocated, found.actuated);
+  const { runtimeHealth, desiredPods, admittedPods, podOutcomes, sourcesReady } = cells;
+  const runtime = runtimeLoops(wiring, shutdown);
+  const localNode = localNodeOf(wiring);
+  const sources = podSources(wiring, journal, staticPodFacts(records));
+  const syncLoop = admissionLoop(wiring, { journal, facts, localNode });
+  const loops: readonly Loop[] = [
+    ...runtime.loops,
+    ...sources.loops,
+    (signal) => runPodConfig({ clock, desiredPods, sources: sources.states, events, log: logOf("pod-config") }, signal),
+    (signal) => syncLoop.run(signal),
+    (signal) => writeCheckpoints({ ...checkpoints, clock }, { admittedPods, podOutcomes, sourcesReady }, found, signal),
+    ...(recorder === undefined ? [] : [(signal: AbortSignal) => recorder.run(signal)]),
+    ...clientCertificateLoops(wiring),
+    ...nodeLoops(wiring),
+    ...hostLoops(wiring, duties),
+    ...metricsLoops(wiring),
+    ...podLoops(wiring, { journal, facts, looks: runtime.observer, asides: narrator, localNode }),
+    (signal) => watchTroubles({ runtimeHealth, clock, narrator }, signal),
+  ];
+  try {
+    await runAll(loops, shutdown);
+  } finally {
+    await journal.rest();
+  }
+}
+
+/** What runs, and whether the runtime is well. */
+function runtimeLoops(
+  { ports, cells, metrics, watches }: Wiring,
+  shutdown: AbortSignal,
+): { readonly observer: Observer; readonly loops: readonly Loop[] } {
+  const { clock, random, runtime } = ports;
+  const { podRuntimeStatus, listedSandboxes, statusFailures, runtimeHealth } = cells;
+  const plegMetrics = metrics.pleg;
+  const log = ports.logOf("pleg");
+  const observer = new Observer({ runtime, clock, podRuntimeStatus, listedSandboxes, plegMetrics, shutdown });
+  const pleg = new Pleg({
+    runtime,
+    clock,
+    random,
+    observer,
+    listedSandboxes,
+    statusFailures,
+    plegMetrics,
+    queue: metrics.queue("pod_looks"),
+    watch: watches.runtimeList,
+    log,
+  });
+  const lastListedMs = () => pleg.lastListedMs;
+  const health = { runtime, clock, runtimeHealth, log, lastListedMs, watch: watches.runtimeHealth };
+  return {
+    observer,
+    loops: [(signal) => pleg.run(signal), (signal) => watchRuntimeHealth(health, signal)],
   };
 }
 
 const eventRecorder = (
-  { clock, random, logOf }: KubeletPorts,
-  options: CompiledOptions,
+  { ports, options, cells }: Pick<Wiring, "ports" | "options" | "cells">,
   api: ApiServer,
-  ownNode: Latest<OwnNode>,
 ): EventRecorder =>
   new EventRecorder(
-    { clock, random, api, ownNode, log: logOf("events") },
+    { clock: ports.clock, random: ports.random, api, ownNode: cells.ownNode, log: ports.logOf("events") },
     {
       nodeName: options.node.name,
       eventRecordQps: options.api.kind === "cluster" ? options.api.eventsPerSecond : 0,

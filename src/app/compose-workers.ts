@@ -1,0 +1,166 @@
+/** The pod workers: their ports, their cells, and the settings of the options and the machine. */
+import { Turnstile } from "../concurrency/turnstile.ts";
+import type { ImagePulls } from "../controllers/images/pulls.ts";
+import type { LocalNode } from "../controllers/node/local-node.ts";
+import { readHostResolver } from "../controllers/pod-workers/host-resolver.ts";
+import { PodWorkers } from "../controllers/pod-workers/pod-workers.ts";
+import { UserRanges } from "../controllers/pod-workers/user-ranges.ts";
+import type {
+  PodLooks,
+  PodWorkerCells,
+  PodWorkerPorts,
+  PodWorkerSettings,
+} from "../controllers/pod-workers/worker-options.ts";
+import { hugepageSizesOf } from "../controllers/resources/node-groups.ts";
+import { swapSettings } from "../controllers/resources/swap-settings.ts";
+import type { UidFacts } from "../domain/journal/facts.ts";
+import { idSpace } from "../domain/pod/user-namespace.ts";
+import { userAgentOf } from "../domain/probes/http-get.ts";
+import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
+import type { Cgroups } from "../ports/cgroups.ts";
+import type { EventSink } from "../ports/event-sink.ts";
+import type { Journal } from "../ports/journal.ts";
+import type { MachineFacts } from "../ports/machine.ts";
+import { allocatableMemoryBytes } from "./node-options.ts";
+import { KUBERNETES_VERSION } from "./version.ts";
+import type { Cells, Wiring } from "./wiring.ts";
+
+/**
+ * More pods in the making at once than this wait for each other's processes: on two CPUs the middle one of a burst of 100 came after half of the time,
+ * the last one no later.
+ */
+const STARTS_PER_CPU = 4;
+const START_PATIENCE_MS = 5_000;
+/** What the loops of pods share besides the wiring. */
+export interface PodLoopParts {
+  readonly journal: Journal;
+  readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly looks: PodLooks;
+  readonly asides: EventSink;
+  readonly localNode: LocalNode;
+}
+
+interface WorkerParts extends PodLoopParts {
+  readonly cgroups: Cgroups;
+  readonly pulls: ImagePulls;
+  readonly folders: Pick<PodWorkerSettings, "rootDir" | "podLogsDir" | "containerLogLinks">;
+}
+
+export const makeWorkers = async (wiring: Wiring, parts: WorkerParts, shutdown: AbortSignal): Promise<PodWorkers> =>
+  new PodWorkers(
+    workerPorts(wiring, parts),
+    workerCells(wiring.cells, parts.looks),
+    await workerSettings(wiring, parts, shutdown),
+    parts.facts,
+  );
+
+const workerPorts = (
+  { ports, events, metrics }: Wiring,
+  { cgroups, journal, asides, pulls }: WorkerParts,
+): PodWorkerPorts => ({
+  runtime: ports.runtime,
+  files: ports.files,
+  mounts: ports.mounts,
+  prober: ports.prober,
+  clock: ports.clock,
+  random: ports.random,
+  tracer: ports.tracer,
+  cgroups,
+  journal,
+  events,
+  asides,
+  pulls,
+  podMetrics: metrics.pods,
+  imageMetrics: metrics.images,
+  resizeMetrics: metrics.resizes,
+  queue: metrics.queue("pod_workers"),
+  log: ports.logOf("pod-workers"),
+});
+
+const workerCells = (cells: Cells, looks: PodLooks): PodWorkerCells => ({
+  admittedPods: cells.admittedPods,
+  sourcesReady: cells.sourcesReady,
+  podRuntimeStatus: cells.podRuntimeStatus,
+  listedSandboxes: cells.listedSandboxes,
+  runtimeHealth: cells.runtimeHealth,
+  services: cells.services,
+  runtimeClasses: cells.runtimeClasses,
+  referencedObjects: cells.referencedObjects,
+  pullsUnderWay: cells.pullsUnderWay,
+  podOutcomes: cells.podOutcomes,
+  mountState: cells.mountState,
+  volumesKnown: cells.volumesKnown,
+  probeResults: cells.probeResults,
+  endSteps: cells.endSteps,
+  endingPods: cells.endingPods,
+  looks,
+  statusFailures: cells.statusFailures,
+});
+
+async function workerSettings(
+  wiring: Wiring,
+  { cgroups, folders, localNode }: WorkerParts,
+  shutdown: AbortSignal,
+): Promise<PodWorkerSettings> {
+  const { ports, options } = wiring;
+  const { pods } = options;
+  const machine = await ports.machine.facts();
+  const resources = await resourcePlan(wiring, cgroups, machine);
+  return {
+    ...folders,
+    nodeName: options.node.name,
+    nodeIps: options.node.ips,
+    clusterDns: pods.clusterDns,
+    hostname: { clusterDomain: pods.clusterDomain, overrides: options.gates.HostnameOverride },
+    hostResolver: () => readHostResolver(pods.resolvConf, ports.files),
+    localNode: () => localNode.read(shutdown),
+    hookUserAgent: userAgentOf("lifecycle", KUBERNETES_VERSION),
+    security: {
+      seccompDefault: pods.seccompDefault,
+      seccompRoot: `${options.folders.root}/seccomp`,
+      thermalPaths: await ports.machine.thermalPaths(),
+    },
+    userRanges: await userRanges(wiring),
+    selinux: machine.selinux,
+    stopSignals: options.gates.ContainerStopSignals,
+    backoffCapMs: pods.restartBackoffMsMax,
+    resyncMs: pods.syncEveryMs,
+    resources,
+    starts: new Turnstile(ports.clock, { most: STARTS_PER_CPU * machine.cpus, patienceMs: START_PATIENCE_MS }),
+  };
+}
+
+const resourcePlan = async ({ options }: Wiring, cgroups: Cgroups, machine: MachineFacts) =>
+  podResourcePlan({
+    cgroupVersion: cgroups.version,
+    cpuCfsQuota: options.cgroups.cpuQuota,
+    cpuCfsQuotaPeriodUs: options.cgroups.cpuQuotaPeriodMs * 1000,
+    podPidsLimit: options.cgroups.podPidsMax,
+    hugepageSizes: hugepageSizesOf(machine),
+    memoryCapacityBytes: machine.memoryBytes,
+    singleProcessOomKill: options.cgroups.singleProcessOomKill,
+    swap: await swapSettings(cgroups, machine.swapBytes, options.managers.limitedSwap),
+    ...(options.cgroups.memoryQos && {
+      memoryQos: { ...options.cgroups.memoryQos, allocatableBytes: allocatableMemoryBytes(machine, options) },
+    }),
+  });
+
+/** Whose operator gives it numbers that cannot be used does not start, as with the Go kubelet. */
+async function userRanges({ ports, options, cells }: Wiring): Promise<UserRanges> {
+  const { podRuntimeStatus } = cells;
+  const given = await ports.machine.subordinateIds("kubelet");
+  const space = idSpace(given, options.pods.idsPerPod, options.node.podsMax);
+  if (space.kind === "unusable") throw new Error(`create user namespace manager: ${space.message}`);
+  return new UserRanges({
+    files: ports.files,
+    log: ports.logOf("pod-workers"),
+    rootDir: options.folders.root,
+    space,
+    inRuntime: () =>
+      podRuntimeStatus
+        .keys()
+        .flatMap((uid) => podRuntimeStatus.get(uid)?.sandboxes ?? [])
+        .flatMap(({ namespaces }) => namespaces?.user?.uids ?? [])
+        .map(({ hostId }) => hostId),
+  });
+}
