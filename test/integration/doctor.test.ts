@@ -127,8 +127,11 @@ suite("doctor on a real node", () => {
     ];
     const command = behindOwnKernel(node.folder, line);
     const second = await cluster.start({ name: "second", command, ready: { kind: "listens", port: 20_248 } }, node);
-    await expect(doctor(), ["second-agent"], new RegExp(`pid ${agent.pid} .*pid ${second.pid} `));
-    await second.end();
+    try {
+      await expect(doctor(), ["second-agent"], new RegExp(`pid ${agent.pid} .*pid ${second.pid} `));
+    } finally {
+      await second.end();
+    }
     await expect(doctor(), ["agent-running"]);
     await agent.end();
     await expect(doctor(), []);
@@ -138,8 +141,12 @@ suite("doctor on a real node", () => {
     const script = "require('node:net').createServer().listen(10250, '127.0.0.1')";
     const command = [process.execPath, "-e", script];
     const other = await cluster.start({ name: "other", command, ready: { kind: "listens", port: 10_250 } }, node);
-    await expect(doctor(), ["port-taken"], new RegExp(`:10250, for the node's own API, is taken by pid ${other.pid} `));
-    await other.kill();
+    try {
+      const seen = new RegExp(`:10250, for the node's own API, is taken by pid ${other.pid} `);
+      await expect(doctor(), ["port-taken"], seen);
+    } finally {
+      await other.kill();
+    }
     await expect(doctor(), []);
   });
 
