@@ -51,7 +51,8 @@ export const cellUseOf = (directory: string, cells: readonly string[] = cellName
     cells,
   );
 
-const listed = (cells: readonly string[]) => (cells.length === 0 ? "none" : cells.map((cell) => `\`${cell}\``).join(", "));
+const listed = (cells: readonly string[]) =>
+  cells.length === 0 ? "none" : cells.map((cell) => `\`${cell}\``).join(", ");
 
 export const cellUseAsMarkdown = ({ reads, writes }: CellUse): string =>
   `- Reads the cells: ${listed(reads)}\n- Writes the cells: ${listed(writes)}`;

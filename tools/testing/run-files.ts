@@ -7,6 +7,7 @@ import { inspect } from "node:util";
 import { currentCommit, fingerprint, hostFacts, inRepository, isDirty, repositoryRoot } from "../repository.ts";
 import { Collector, type FileResult, isWholeFile, type TestResult } from "./collector.ts";
 import { OverdueFiles } from "./overdue.ts";
+import { filesAtOnce } from "./pace.ts";
 import { countsLine, countTests, type RunRecord, succeeded, type TestRecord } from "./run-record.ts";
 import { StartedParts } from "./started-parts.ts";
 import type { Batch } from "./suites.ts";
@@ -47,7 +48,7 @@ export async function runFiles(options: RunOptions): Promise<RunRecord> {
     const events: AsyncIterable<TestEvent> = run({
       files: files.map(inRepository),
       cwd: repositoryRoot,
-      concurrency,
+      concurrency: isDeterministic ? concurrency : filesAtOnce(concurrency, about.host.fixedWorkMs),
       execArgv: isDeterministic ? [`--import=${WITHOUT_PROMISE_HOOK}`] : [],
       env: { ...process.env, NODE_COMPILE_CACHE: compiledCode(), ...parts.env, ...env },
     });
