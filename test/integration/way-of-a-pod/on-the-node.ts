@@ -67,7 +67,8 @@ function folders(world: () => World): void {
     assert.equal(link, `linked_default_main-${id}.log`);
     const target = await readlink(onMachine(node, `/var/log/containers/${link}`));
     assert.equal(target, `${podLogFolderOf(pod)}/main/0.log`);
-    assert.match(await logOf(node, pod), /^here$/m);
+    // A container runs before its program has printed anything, and containerd copies what it prints.
+    await waitUntil("the line in the log", 30_000, async () => /^here$/m.test(await logOf(node, pod)));
     for (const folder of [podLogFolderOf(pod), `${podLogFolderOf(pod)}/main`]) {
       assert.equal((await stat(onMachine(node, folder))).mode & 0o777, 0o755, folder);
     }
