@@ -13,8 +13,8 @@ import type {
 } from "../controllers/pod-workers/worker-options.ts";
 import { hugepageSizesOf } from "../controllers/resources/node-groups.ts";
 import { swapSettings } from "../controllers/resources/swap-settings.ts";
+import { idSpace } from "../domain/container-config/user-namespace.ts";
 import type { UidFacts } from "../domain/journal/facts.ts";
-import { idSpace } from "../domain/pod/user-namespace.ts";
 import { userAgentOf } from "../domain/probes/http-get.ts";
 import { podResourcePlan } from "../domain/resources/pod-resource-plan.ts";
 import type { Cgroups } from "../ports/cgroups.ts";

@@ -9,12 +9,12 @@ import { type ExpositionFormat, writeExposition } from "../base/metrics/expositi
 import type { Family } from "../base/metrics/family.ts";
 import { negotiateFormat, takesGzip } from "../base/metrics/negotiate.ts";
 import type { Registry } from "../base/metrics/registry.ts";
+import { SharedReading } from "../concurrency/shared-reading.ts";
 import { processFamilies, processStartFamily } from "../domain/metrics/process-families.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { OwnProcess } from "../ports/own-process.ts";
 import { ANY_METHOD } from "./plain-route.ts";
 import type { Asked, Route } from "./route.ts";
-import { SharedReading } from "./shared-reading.ts";
 
 export interface MetricsParts {
   readonly clock: Clock;

@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { Node, Pod } from "../../src/api/gen/core-v1.ts";
 import { formatQuantity, parseQuantity, quantityValue } from "../../src/base/quantity.ts";
-import { containerHash } from "../../src/domain/pod/container-hash.ts";
+import { containerHash } from "../../src/domain/container-config/container-hash.ts";
 import { isSidecar } from "../../src/domain/pod/every-container.ts";
 import { cgroupPath, KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "../../src/domain/resources/cgroup-values.ts";

@@ -1,7 +1,12 @@
 /** Worlds in one line: pods, containers, sandboxes and what the runtime says of them. */
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
-import { containerHash } from "../../src/domain/pod/container-hash.ts";
-import { CONTAINER_HASH, CONTAINER_NAME_LABEL, POD_UID_LABEL, RESTART_COUNT } from "../../src/domain/pod/cri-keys.ts";
+import { containerHash } from "../../src/domain/container-config/container-hash.ts";
+import {
+  CONTAINER_HASH,
+  CONTAINER_NAME_LABEL,
+  POD_UID_LABEL,
+  RESTART_COUNT,
+} from "../../src/domain/container-config/cri-keys.ts";
 import type { PodSnapshot } from "../../src/domain/pod/pod-snapshot.ts";
 import { type PodContainer, type PodRuntimeView, podView } from "../../src/domain/pod/runtime-view.ts";
 import { NOTHING_ACTUATED } from "../../src/domain/resize/actuation.ts";

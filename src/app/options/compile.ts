@@ -8,7 +8,7 @@ import { errorText } from "../../base/error-text.ts";
 import { goQuote } from "../../base/go-text.ts";
 import { parseQuantity, QuantityError, quantityValue } from "../../base/quantity.ts";
 import { unsafeSysctlsFault } from "../../domain/admission/sysctls.ts";
-import { IDS_UNIT } from "../../domain/pod/user-namespace.ts";
+import { IDS_UNIT } from "../../domain/container-config/user-namespace.ts";
 import { AGENT_FLAGS, type AgentFlagName } from "./agent-flags.ts";
 import { CompileFault } from "./compile-fault.ts";
 import type {

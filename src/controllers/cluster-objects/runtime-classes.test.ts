@@ -7,8 +7,8 @@ import { pod } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { runtimeClasses as runtimeClassKind } from "../../api/resources.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { RuntimeClasses } from "../../domain/container-config/runtime-handler.ts";
 import { type DesiredPod, type DesiredPods, noPods } from "../../domain/pod/desired-pod.ts";
-import type { RuntimeClasses } from "../../domain/pod/runtime-handler.ts";
 import { runRuntimeClasses } from "./runtime-classes.ts";
 
 test("[25.8] the classes are watched from the first pod on that names one, and unknown until the first list", async () => {

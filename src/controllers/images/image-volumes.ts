@@ -1,9 +1,9 @@
 /** Has on the node what a pod mounts as image volumes. What is there is remembered for the pod's life here: its images are not pulled again. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { ImageAnswer, PresentImage } from "../../domain/images/image-answer.ts";
-import { defaultImagePullPolicy } from "../../domain/pod/image-tag.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
+import { defaultImagePullPolicy } from "../../domain/static-pods/image-tag.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Tell } from "./node-image.ts";
 import type { ImagePulls } from "./pulls.ts";

@@ -9,8 +9,8 @@ import { jsonEqual } from "../../base/json-equal.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { POD_UID_LABEL } from "../../domain/container-config/cri-keys.ts";
 import type { PlegMetrics } from "../../domain/metrics/runtime-metrics.ts";
-import { POD_UID_LABEL } from "../../domain/pod/cri-keys.ts";
 import { fingerprint, listingByPod, type PodListing } from "../../domain/pod/runtime-listing.ts";
 import {
   emptyView,

@@ -5,7 +5,7 @@ import { sandbox } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
-import { POD_UID_LABEL } from "../../domain/pod/cri-keys.ts";
+import { POD_UID_LABEL } from "../../domain/container-config/cri-keys.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ContainerEvent } from "../../domain/runtime/container.ts";
 import type { Sandbox, SandboxStatus } from "../../domain/runtime/sandbox.ts";

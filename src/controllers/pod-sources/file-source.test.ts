@@ -7,8 +7,8 @@ import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import { CONFIG_HASH, CONFIG_SOURCE } from "../../domain/pod/pod-identity.ts";
-import { staticPodFacts } from "../../domain/pod/static-pod-uid.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
+import { staticPodFacts } from "../../domain/static-pods/static-pod-uid.ts";
 import { runFileSource } from "./file-source.ts";
 import { StaticPodNamer } from "./manifests.ts";
 

@@ -1,6 +1,6 @@
 /** The manifests of a folder or of one file, as of now. Remembers what each file last said, and for how long it has made no sense. */
 import { errorText } from "../../base/error-text.ts";
-import type { StaticManifest } from "../../domain/pod/static-pod-source.ts";
+import type { StaticManifest } from "../../domain/static-pods/static-pod-source.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { followLinks } from "../../ports/follow-links.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";

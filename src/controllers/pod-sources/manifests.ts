@@ -3,16 +3,16 @@
  * before anyone learns of it: after a crash the same manifest has the same one.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { podListItems } from "../../domain/pod/decode-pod.ts";
 import { keyOf } from "../../domain/pod/pod-identity.ts";
+import { podListItems } from "../../domain/static-pods/decode-pod.ts";
 import {
   identified,
   type ManifestOrigin,
   originText,
   prepareManifest,
   type StaticManifest,
-} from "../../domain/pod/static-pod-source.ts";
-import { type StaticPodFact, type StaticPodWorld, staticUidOf } from "../../domain/pod/static-pod-uid.ts";
+} from "../../domain/static-pods/static-pod-source.ts";
+import { type StaticPodFact, type StaticPodWorld, staticUidOf } from "../../domain/static-pods/static-pod-uid.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";

@@ -2,7 +2,7 @@
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
-import type { StaticManifest } from "../../domain/pod/static-pod-source.ts";
+import type { StaticManifest } from "../../domain/static-pods/static-pod-source.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HttpFetch } from "../../ports/http-fetch.ts";
 import type { Log } from "../../ports/log.ts";

@@ -3,8 +3,8 @@
  * followed, even one that appears while the file is read, so that nothing outside the volume is read; a file that is too large is not read.
  */
 import type { Container } from "../../api/gen/core-v1.ts";
+import type { EnvFile } from "../../domain/container-config/environment/container-environment.ts";
 import { ENV_FILE_BYTES_MAX } from "../../domain/limits.ts";
-import type { EnvFile } from "../../domain/pod/environment/container-environment.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import { MountError, type Mounts } from "../../ports/mounts.ts";
 

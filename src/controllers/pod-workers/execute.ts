@@ -4,17 +4,22 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import { allOf } from "../../concurrency/all-of.ts";
+import { type PodDns, podDns } from "../../domain/container-config/dns-config.ts";
+import { podHostname } from "../../domain/container-config/hostname.ts";
+import { RUNTIME_CLASSES_KEY, runtimeHandler } from "../../domain/container-config/runtime-handler.ts";
+import { sandboxConfig } from "../../domain/container-config/sandbox-config.ts";
+import {
+  asksForUsers,
+  NODE_USERS,
+  type UserNamespace,
+  whyNoUsers,
+} from "../../domain/container-config/user-namespace.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { nextTellingMs, type UnderWay } from "../../domain/images/pull-progress.ts";
-import { type PodDns, podDns } from "../../domain/pod/dns-config.ts";
 import { type ContainerRole, containerNamed, type RoledContainer } from "../../domain/pod/every-container.ts";
-import { podHostname } from "../../domain/pod/hostname.ts";
 import type { PodAction } from "../../domain/pod/pod-actions.ts";
 import { podFolder, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
-import { RUNTIME_CLASSES_KEY, runtimeHandler } from "../../domain/pod/runtime-handler.ts";
 import { type MadeParts, newestOf } from "../../domain/pod/runtime-view.ts";
-import { sandboxConfig } from "../../domain/pod/sandbox-config.ts";
-import { asksForUsers, NODE_USERS, type UserNamespace, whyNoUsers } from "../../domain/pod/user-namespace.ts";
 import type { ResizeAction } from "../../domain/resize/actuation.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { volumeGroups } from "../../domain/volumes/volume-groups.ts";

@@ -1,9 +1,9 @@
 /** The node's own resolver file: what pods get of it, and whether it fits them. */
 
 import { errorText } from "../../base/error-text.ts";
+import { parseResolverFile } from "../../domain/container-config/resolver-file.ts";
+import { type ResolverConfig, resolverFileTrouble } from "../../domain/container-config/resolver-limits.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
-import { parseResolverFile } from "../../domain/pod/resolver-file.ts";
-import { type ResolverConfig, resolverFileTrouble } from "../../domain/pod/resolver-limits.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";

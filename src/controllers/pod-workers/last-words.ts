@@ -1,12 +1,12 @@
 /** Fetches what an ended container left as its last words. */
-import { TERMINATION_MESSAGE_PATH, TERMINATION_MESSAGE_POLICY } from "../../domain/pod/cri-keys.ts";
-import type { PodContainer } from "../../domain/pod/runtime-view.ts";
+import { TERMINATION_MESSAGE_PATH, TERMINATION_MESSAGE_POLICY } from "../../domain/container-config/cri-keys.ts";
 import {
   fallsBackToLog,
   LOG_TAIL_BYTES,
   MESSAGE_BYTES_MAX,
   messageFromLog,
-} from "../../domain/pod/termination-message.ts";
+} from "../../domain/container-config/termination-message.ts";
+import type { PodContainer } from "../../domain/pod/runtime-view.ts";
 import { type HostFiles, isMissing } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
 

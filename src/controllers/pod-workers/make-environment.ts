@@ -3,8 +3,8 @@
  * after that the start fails, and the pod's worker is woken when the object is heard of.
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import { containerEnvironment, SERVICES_KEY } from "../../domain/pod/environment/container-environment.ts";
-import type { PodPlace } from "../../domain/pod/environment/field-reference.ts";
+import { containerEnvironment, SERVICES_KEY } from "../../domain/container-config/environment/container-environment.ts";
+import type { PodPlace } from "../../domain/container-config/environment/field-reference.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { EnvironmentVariable } from "../../domain/runtime/container.ts";
 import { heardOf } from "../cluster-objects/heard-of.ts";

@@ -4,19 +4,19 @@
  */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
+import { commandOf, containerConfig } from "../../domain/container-config/container-config.ts";
+import { expandFully } from "../../domain/container-config/environment/expand.ts";
+import { whyNotNonRoot } from "../../domain/container-config/run-as-non-root.ts";
+import type { ImageUser } from "../../domain/container-config/security-context.ts";
+import { unusableProfile } from "../../domain/container-config/security-profiles.ts";
+import { NODE_USERS } from "../../domain/container-config/user-namespace.ts";
 import { type MountableImages, mountableImages, type PresentImage } from "../../domain/images/image-answer.ts";
 import type { UnderWay } from "../../domain/images/pull-progress.ts";
 import { mountsRecursivelyReadOnly } from "../../domain/node/runtime-health.ts";
-import { commandOf, containerConfig } from "../../domain/pod/container-config.ts";
-import { expandFully } from "../../domain/pod/environment/expand.ts";
 import type { RoledContainer } from "../../domain/pod/every-container.ts";
 import { containerLogPath, logLinkName, podFolder, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { type ExitTime, nextBackoff } from "../../domain/pod/restart-backoff.ts";
-import { whyNotNonRoot } from "../../domain/pod/run-as-non-root.ts";
 import { newestOf } from "../../domain/pod/runtime-view.ts";
-import type { ImageUser } from "../../domain/pod/security-context.ts";
-import { unusableProfile } from "../../domain/pod/security-profiles.ts";
-import { NODE_USERS } from "../../domain/pod/user-namespace.ts";
 import { hostAddresses, podAddresses } from "../../domain/pod-status/addresses.ts";
 import type { ContainerConfig } from "../../domain/runtime/container.ts";
 import type { ImageSpec } from "../../domain/runtime/image.ts";

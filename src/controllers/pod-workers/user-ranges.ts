@@ -4,7 +4,6 @@
  */
 import { errorText } from "../../base/error-text.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
-import { podFolder } from "../../domain/pod/pod-names.ts";
 import {
   freeRange,
   type IdSpace,
@@ -12,7 +11,8 @@ import {
   ownUsers,
   parseMappings,
   type UserNamespace,
-} from "../../domain/pod/user-namespace.ts";
+} from "../../domain/container-config/user-namespace.ts";
+import { podFolder } from "../../domain/pod/pod-names.ts";
 import { type HostFiles, isMissing, isTooLarge, listIfThere } from "../../ports/host-files.ts";
 import type { Log } from "../../ports/log.ts";
 import { USER_RANGES_FILE_BYTES_MAX } from "../limits.ts";

@@ -1,6 +1,12 @@
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import { podHostname } from "../../domain/pod/hostname.ts";
-import { HOSTS_PATH, hostsFileOf, needsHostsFile, nodeHostsFile, podHostsFile } from "../../domain/pod/hosts-file.ts";
+import { podHostname } from "../../domain/container-config/hostname.ts";
+import {
+  HOSTS_PATH,
+  hostsFileOf,
+  needsHostsFile,
+  nodeHostsFile,
+  podHostsFile,
+} from "../../domain/container-config/hosts-file.ts";
 import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { readLinked } from "../../ports/follow-links.ts";
 import type { HostFiles } from "../../ports/host-files.ts";

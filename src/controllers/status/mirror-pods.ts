@@ -9,7 +9,7 @@ import { changedWithin } from "../../concurrency/changed-within.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
-import { type MirrorAction, planMirrors } from "../../domain/pod/mirror-plan.ts";
+import { type MirrorAction, planMirrors } from "../../domain/static-pods/mirror-plan.ts";
 import { isConflict, isNotFound } from "../../ports/api-error.ts";
 import type { ApiServer } from "../../ports/api-server.ts";
 import type { Clock } from "../../ports/clock.ts";

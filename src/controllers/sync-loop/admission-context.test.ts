@@ -4,11 +4,11 @@ import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { machineFacts, runtimeAnswered } from "../../../test/support/node-world.ts";
 import type { Node } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
+import type { RuntimeClasses } from "../../domain/container-config/runtime-handler.ts";
 import { NO_HOLDS, type NodeHolds } from "../../domain/node/node-status.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import { NO_PRESSURE } from "../../domain/node/pressure.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
-import type { RuntimeClasses } from "../../domain/pod/runtime-handler.ts";
 import { AdmissionContextReader } from "./admission-context.ts";
 
 const { signal } = new AbortController();

@@ -3,9 +3,9 @@
  * away, it waits. The checks stand in the order of the Go kubelet's, so that of several reasons the same one is told.
  */
 import type { Node, Pod } from "../../api/gen/core-v1.ts";
+import { runtimeClassOf } from "../container-config/runtime-handler.ts";
 import { isCriticalPod } from "../pod/pod-identity.ts";
 import { podNameOfObject } from "../pod/pod-names.ts";
-import { runtimeClassOf } from "../pod/runtime-handler.ts";
 import { undeclaredFeatures } from "./declared-features.ts";
 import { hostPortsTaken } from "./host-ports.ts";
 import type { NodeForPods } from "./node-for-pods.ts";

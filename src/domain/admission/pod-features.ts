@@ -1,8 +1,8 @@
 /** What a pod asks for that a node may lack: AppArmor in its kernel, strict groups in its runtime, resources of pods by its operator. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
+import { apparmorOf, enforcesApparmor } from "../container-config/security-profiles.ts";
 import { everyContainer } from "../pod/every-container.ts";
-import { apparmorOf, enforcesApparmor } from "../pod/security-profiles.ts";
 import { hasPodLevelResources, specOf } from "../resources/pod-resources.ts";
 import type { NodeForPods } from "./node-for-pods.ts";
 import type { Rejection } from "./verdict.ts";

@@ -4,7 +4,7 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
-import { dottedSysctl } from "../pod/sysctl-name.ts";
+import { dottedSysctl } from "../static-pods/sysctl-name.ts";
 import type { Rejection } from "./verdict.ts";
 
 type Namespace = "IPC" | "Net";

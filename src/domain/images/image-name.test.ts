@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as fc from "fast-check";
 import { goldenLines } from "../../../test/support/golden.ts";
-import { defaultImagePullPolicy } from "../pod/image-tag.ts";
+import { defaultImagePullPolicy } from "../static-pods/image-tag.ts";
 import { parseImageName, pullableName } from "./image-name.ts";
 
 interface Recorded {

@@ -9,6 +9,7 @@ import type {
   VolumeMount,
 } from "../../api/gen/core-v1.ts";
 import { apiTimeOfNs } from "../../base/timestamp.ts";
+import { sharedMessage } from "../container-config/termination-message.ts";
 import { everyContainer, type RoledContainer } from "../pod/every-container.ts";
 import { restartsOf } from "../pod/published.ts";
 import { RESTARTING_ALL } from "../pod/restart-all.ts";
@@ -20,7 +21,6 @@ import {
   type PodRuntimeView,
   restartCountOf,
 } from "../pod/runtime-view.ts";
-import { sharedMessage } from "../pod/termination-message.ts";
 import { containerActual } from "../resize/actual-resources.ts";
 import { recursiveReadOnlyOf } from "../volumes/container-mounts.ts";
 

@@ -1,9 +1,10 @@
 /** What is next for one container of a pod whose sandbox will do. */
+
+import { containerHash } from "../container-config/container-hash.ts";
+import { CONTAINER_HASH } from "../container-config/cri-keys.ts";
 import { failedProbe } from "../probes/verdicts.ts";
 import { mustRestart } from "../resize/actuation.ts";
-import { containerHash } from "./container-hash.ts";
 import { type ContainerStop, type StopReason, stop } from "./container-stops.ts";
-import { CONTAINER_HASH } from "./cri-keys.ts";
 import { type RoledContainer, regularContainers } from "./every-container.ts";
 import type { PodSnapshot } from "./pod-snapshot.ts";
 import { restartsOf } from "./published.ts";

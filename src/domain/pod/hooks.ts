@@ -1,10 +1,10 @@
 /** What a container wants done when it has started and before it ends, and what is said of it when that fails. */
 import type { ContainerPort, LifecycleHandler, Pod } from "../../api/gen/core-v1.ts";
 import { goQuote } from "../../base/go-text.ts";
+import { CONTAINER_PORTS, PRE_STOP_HANDLER } from "../container-config/cri-keys.ts";
 import { hostAndPort } from "../probes/container-port.ts";
 import type { HttpGet } from "../probes/http-get.ts";
 import type { ContainerStop } from "./container-stops.ts";
-import { CONTAINER_PORTS, PRE_STOP_HANDLER } from "./cri-keys.ts";
 import { containerNamed } from "./every-container.ts";
 import { describePod, type PodName } from "./pod-names.ts";
 import type { PodRuntimeView } from "./runtime-view.ts";

@@ -2,7 +2,7 @@
  * Ends of containers that the journal has, for when the runtime has forgotten the container: what cannot be read again. They complete
  * what is published; they never stand for a container that the runtime still lists.
  */
-import { CONTAINER_NAME_LABEL, RESTART_COUNT } from "./cri-keys.ts";
+import { CONTAINER_NAME_LABEL, RESTART_COUNT } from "../container-config/cri-keys.ts";
 import { newestOf, type PodContainer, type PodRuntimeView } from "./runtime-view.ts";
 
 export interface KnownExit {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import { CONTAINER_NAME_LABEL } from "./cri-keys.ts";
+import { CONTAINER_NAME_LABEL } from "../container-config/cri-keys.ts";
 import { isRestartingAll, mayRestartAll, restartAllStep } from "./restart-all.ts";
 import type { PodContainer, PodRuntimeView } from "./runtime-view.ts";
 

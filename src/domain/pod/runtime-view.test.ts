@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { instance, sandbox, view } from "../../../test/support/pods.ts";
-import { CONTAINER_NAME_LABEL, POD_UID_LABEL } from "./cri-keys.ts";
+import { CONTAINER_NAME_LABEL, POD_UID_LABEL } from "../container-config/cri-keys.ts";
 import { listingByPod } from "./runtime-listing.ts";
 import { instancesOf } from "./runtime-view.ts";
 

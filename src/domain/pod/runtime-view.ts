@@ -2,9 +2,16 @@
  * What the runtime says of one pod, read at one moment, and the questions every decision asks of it. Sandboxes are a pod's by their
  * metadata, containers by their label; there is no other mark of ownership.
  */
+
+import {
+  CONTAINER_NAME_LABEL,
+  POD_NAME_LABEL,
+  POD_NAMESPACE_LABEL,
+  POD_UID_LABEL,
+  RESTART_COUNT,
+} from "../container-config/cri-keys.ts";
 import type { Container, ContainerStatus } from "../runtime/container.ts";
 import type { Sandbox, SandboxStatus } from "../runtime/sandbox.ts";
-import { CONTAINER_NAME_LABEL, POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL, RESTART_COUNT } from "./cri-keys.ts";
 
 export interface PodContainer extends ContainerStatus {
   readonly sandboxId: string;

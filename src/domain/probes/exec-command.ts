@@ -1,7 +1,7 @@
 /** The command of an exec probe. Only variables whose value stands in the spec are put into it: what a value refers to is not looked up for a probe. */
 import type { Container } from "../../api/gen/core-v1.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
-import { expand } from "../pod/environment/expand.ts";
+import { expand } from "../container-config/environment/expand.ts";
 
 export function execCommand(command: readonly string[], { env = [] }: Pick<Container, "env">): readonly string[] {
   const values = new Map(env.map(({ name, value }) => [name, utf8Bytes(value ?? "")]));

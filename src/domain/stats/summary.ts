@@ -1,6 +1,6 @@
 /** The answer of /stats/summary from one reading of the machine and what is known of pods. */
 import { apiTime } from "../../base/timestamp.ts";
-import { hostsFileOf } from "../pod/hosts-file.ts";
+import { hostsFileOf } from "../container-config/hosts-file.ts";
 import { podFolder, podLogFolder } from "../pod/pod-names.ts";
 import type { FilesystemUsage } from "../runtime/image.ts";
 import type { FileUsage, GroupFigures, StatsReading } from "./figures.ts";

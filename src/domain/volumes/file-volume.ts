@@ -6,7 +6,7 @@ import type { ConfigMap, DownwardAPIVolumeFile, Pod, Secret, Volume, VolumeProje
 import { aggregate } from "../../base/go-text.ts";
 import { utf8Bytes } from "../../base/utf8.ts";
 import { type KnownObject, objectKey } from "../cluster-objects/known-object.ts";
-import type { ReferredText } from "../pod/environment/field-reference.ts";
+import type { ReferredText } from "../container-config/environment/field-reference.ts";
 import { checkedPaths, configMapKeys, type FileSet, filesOfKeys, type ProjectedFile, secretKeys } from "./file-set.ts";
 import { podFileGroup, podFileUser } from "./fs-user.ts";
 import type { TokenWish } from "./token.ts";

@@ -1,7 +1,7 @@
 /** The text of one file of a volume that tells a pod of itself. */
 import type { DownwardAPIVolumeFile, Pod } from "../../api/gen/core-v1.ts";
-import { podField, type ReferredText } from "../pod/environment/field-reference.ts";
-import { volumeResource } from "../pod/environment/resource-reference.ts";
+import { podField, type ReferredText } from "../container-config/environment/field-reference.ts";
+import { volumeResource } from "../container-config/environment/resource-reference.ts";
 
 export function volumeField(
   pod: Pod,

@@ -5,6 +5,7 @@
 
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
+import { SharedReading } from "../../concurrency/shared-reading.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
@@ -15,7 +16,6 @@ import { type StatsFolders, type SystemGroups, summaryFiles } from "../../domain
 import { type CpuSamples, lacksRates, nextSamples } from "../../domain/stats/usage-rate.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Stats, StatsDetail } from "../../ports/stats.ts";
-import { SharedReading } from "../shared-reading.ts";
 
 export interface NodeFiguresParts {
   readonly clock: Clock;

@@ -9,7 +9,7 @@
 import { Resolver } from "node:dns/promises";
 import { readFile } from "node:fs/promises";
 import { isIP, type LookupFunction, type Socket } from "node:net";
-import { parseResolverFile } from "../../domain/pod/resolver-file.ts";
+import { parseResolverFile } from "../../domain/container-config/resolver-file.ts";
 
 export interface NameSources {
   readonly hostsFile: string;

@@ -1,6 +1,6 @@
 /** What the runtime was asked to do for a pod: sandboxes, containers and pulls, each distinct message once and in the order they came. */
 import type { Pod } from "../../../src/api/gen/core-v1.ts";
-import { containerHash } from "../../../src/domain/pod/container-hash.ts";
+import { containerHash } from "../../../src/domain/container-config/container-hash.ts";
 import { oomScoreAdj } from "../../../src/domain/resources/oom-score.ts";
 import type { CreateContainerRequest } from "../../../src/wire/cri/gen/api_pb.js";
 import type { CriCall } from "../../cluster/cri-proxy.ts";

@@ -7,7 +7,7 @@ export const ENVIRONMENT: MutantArea = {
   mutants: [
     {
       name: "a doubled dollar stays doubled",
-      file: "src/domain/pod/environment/expand.ts",
+      file: "src/domain/container-config/environment/expand.ts",
       find: 'utf8Bytes(written === "$$" ? "$" : written)',
       replace: "utf8Bytes(written)",
       suite: SUITE,
@@ -16,7 +16,7 @@ export const ENVIRONMENT: MutantArea = {
     },
     {
       name: "envFrom ignores its prefix",
-      file: "src/domain/pod/environment/container-environment.ts",
+      file: "src/domain/container-config/environment/container-environment.ts",
       find: "own.set(`${prefix}${key}`, value)",
       replace: "own.set(key, value)",
       suite: SUITE,
@@ -25,7 +25,7 @@ export const ENVIRONMENT: MutantArea = {
     },
     {
       name: "a resource in units of its divisor is rounded down",
-      file: "src/domain/pod/environment/resource-reference.ts",
+      file: "src/domain/container-config/environment/resource-reference.ts",
       find: "BigInt(Math.ceil(Number(inUnits(value))",
       replace: "BigInt(Math.floor(Number(inUnits(value))",
       suite: SUITE,
@@ -34,7 +34,7 @@ export const ENVIRONMENT: MutantArea = {
     },
     {
       name: "the protocol in a Service's variables is upper case",
-      file: "src/domain/pod/environment/service-environment.ts",
+      file: "src/domain/container-config/environment/service-environment.ts",
       find: "[`${link}_PROTO`, protocolOf(port).toLowerCase()],",
       replace: "[`${link}_PROTO`, protocolOf(port)],",
       suite: SUITE,
@@ -43,7 +43,7 @@ export const ENVIRONMENT: MutantArea = {
     },
     {
       name: "the names of a host alias are separated by spaces",
-      file: "src/domain/pod/hosts-file.ts",
+      file: "src/domain/container-config/hosts-file.ts",
       find: '(hostnames ?? []).join("\\t")',
       replace: '(hostnames ?? []).join(" ")',
       suite: SUITE,
@@ -52,7 +52,7 @@ export const ENVIRONMENT: MutantArea = {
     },
     {
       name: "a search domain that the cluster has already is searched twice",
-      file: "src/domain/pod/dns-config.ts",
+      file: "src/domain/container-config/dns-config.ts",
       find: "unique([...base.searches, ...(own.searches ?? [])])",
       replace: "[...base.searches, ...(own.searches ?? [])]",
       suite: SUITE,

@@ -7,7 +7,7 @@ export const STATUS: MutantArea = {
   mutants: [
     {
       name: "the end of the log is the message of a container that succeeded, not of one that failed",
-      file: "src/domain/pod/termination-message.ts",
+      file: "src/domain/container-config/termination-message.ts",
       find: 'policy === "FallbackToLogsOnError" && exitCode !== 0 && message === ""',
       replace: 'policy === "FallbackToLogsOnError" && exitCode === 0 && message === ""',
       suite: SUITE,

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { OwnNode } from "../node/own-node.ts";
-import type { DesiredPod, DesiredPods } from "./desired-pod.ts";
+import type { DesiredPod, DesiredPods } from "../pod/desired-pod.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE } from "../pod/pod-identity.ts";
 import { mirrorOf, planMirrors } from "./mirror-plan.ts";
-import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SEEN, CONFIG_SOURCE } from "./pod-identity.ts";
 
 const node: OwnNode = { kind: "present", node: { metadata: { name: "n1", uid: "node-uid" } } };
 const leaving: OwnNode = {

@@ -3,9 +3,9 @@
  * that a source no longer names stays until all sources have spoken; a second pod of one name in one source is refused.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import type { DesiredPod, DesiredPods, SourceState } from "./desired-pod.ts";
-import { CONFIG_SEEN, CONFIG_SOURCE, fullNameOf, isMirrorPod, type PodSource } from "./pod-identity.ts";
-import { describePod, podNameOfObject } from "./pod-names.ts";
+import type { DesiredPod, DesiredPods, SourceState } from "../pod/desired-pod.ts";
+import { CONFIG_SEEN, CONFIG_SOURCE, fullNameOf, isMirrorPod, type PodSource } from "../pod/pod-identity.ts";
+import { describePod, podNameOfObject } from "../pod/pod-names.ts";
 
 export interface Refusal {
   readonly pod: Pod;

@@ -4,8 +4,8 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { OwnNode } from "../node/own-node.ts";
-import type { DesiredPod, DesiredPods } from "./desired-pod.ts";
-import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "./pod-identity.ts";
+import type { DesiredPod, DesiredPods } from "../pod/desired-pod.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, fullNameOf } from "../pod/pod-identity.ts";
 
 interface NodeName {
   readonly name: string;

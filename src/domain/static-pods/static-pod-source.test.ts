@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, PodSpec, Volume } from "../../api/gen/core-v1.ts";
-import { CONFIG_HASH } from "./pod-identity.ts";
+import { CONFIG_HASH } from "../pod/pod-identity.ts";
 import { identified, type ManifestOrigin, prepareManifest, type StaticManifest } from "./static-pod-source.ts";
 
 const file: ManifestOrigin = { kind: "file", path: "/etc/kubernetes/manifests/web.yaml" };

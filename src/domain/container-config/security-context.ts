@@ -1,7 +1,7 @@
 /** A pod's and its containers' security settings as the runtime takes them. What cannot be honoured is refused at admission, never dropped. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { everyContainer } from "../pod/every-container.ts";
 import type { ContainerSecurityContext, NamespaceOptions, SecurityContext } from "../runtime/security.ts";
-import { everyContainer } from "./every-container.ts";
 import { apparmorProfile, type SeccompSettings, seccompProfile } from "./security-profiles.ts";
 import type { UserNamespace } from "./user-namespace.ts";
 

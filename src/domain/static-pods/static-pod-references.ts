@@ -1,6 +1,6 @@
 /** A static pod must run without an API server: what it may not name, and how that is called. */
 import type { Pod, PodSpec, Volume, VolumeProjection } from "../../api/gen/core-v1.ts";
-import { everyContainer } from "./every-container.ts";
+import { everyContainer } from "../pod/every-container.ts";
 
 /** The kind of API object the pod refers to, as upstream names it; undefined when it refers to none. */
 export function apiReferenceOf({ spec }: Pod): string | undefined {

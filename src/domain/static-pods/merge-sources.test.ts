@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { noPods, type SourceState } from "./desired-pod.ts";
+import { noPods, type SourceState } from "../pod/desired-pod.ts";
+import { CONFIG_MIRROR, type PodSource } from "../pod/pod-identity.ts";
 import { mergeSources } from "./merge-sources.ts";
-import { CONFIG_MIRROR, type PodSource } from "./pod-identity.ts";
 
 const pod = (name: string, uid = `uid-${name}`, annotations: Record<string, string> = {}): Pod => ({
   metadata: { name, namespace: "ns", uid, annotations },

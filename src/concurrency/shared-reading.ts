@@ -4,8 +4,9 @@
  *
  * A reading with more detail serves who wants less.
  */
-import { unlessAborted } from "../concurrency/unless-aborted.ts";
+
 import type { Clock } from "../ports/clock.ts";
+import { unlessAborted } from "./unless-aborted.ts";
 
 export interface SharedReadingParts<D extends string, T> {
   readonly clock: Clock;

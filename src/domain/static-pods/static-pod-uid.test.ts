@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/gen/core-v1.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE } from "../pod/pod-identity.ts";
 import type { Sandbox } from "../runtime/sandbox.ts";
-import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE } from "./pod-identity.ts";
 import { prepareManifest, type StaticManifest } from "./static-pod-source.ts";
 import { type StaticPodFact, type StaticPodWorld, staticPodFacts, staticUidOf } from "./static-pod-uid.ts";
 

@@ -6,8 +6,8 @@
 import type { Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { canonicalJson } from "../../base/canonical-json.ts";
 import type { JournalRecord } from "../journal/records.ts";
+import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, fullNameOf, keyOf } from "../pod/pod-identity.ts";
 import type { Sandbox } from "../runtime/sandbox.ts";
-import { CONFIG_HASH, CONFIG_MIRROR, CONFIG_SOURCE, fullNameOf, keyOf } from "./pod-identity.ts";
 import { originText, type StaticManifest } from "./static-pod-source.ts";
 
 export type StaticPodFact = Extract<JournalRecord, { readonly kind: "staticPod" }>;

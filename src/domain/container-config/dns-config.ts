@@ -4,7 +4,7 @@
  */
 import type { Pod, PodDNSConfigOption } from "../../api/gen/core-v1.ts";
 import { parseIp } from "../../base/ip-address.ts";
-import { describePod, podNameOfObject } from "./pod-names.ts";
+import { describePod, podNameOfObject } from "../pod/pod-names.ts";
 import { fittingSearches, fittingServers, type ResolverConfig } from "./resolver-limits.ts";
 
 export interface DnsSettings {

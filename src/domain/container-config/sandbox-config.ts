@@ -1,12 +1,12 @@
 /** The sandbox a pod asks for, as the runtime takes it. Labels and annotations are the contract the next kubelet finds it by. */
 import type { ContainerPort, Pod } from "../../api/gen/core-v1.ts";
+import { podLogFolder, podNameOfObject } from "../pod/pod-names.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import type { PortMapping, SandboxConfig } from "../runtime/sandbox.ts";
+import { dottedSysctl } from "../static-pods/sysctl-name.ts";
 import { POD_NAME_LABEL, POD_NAMESPACE_LABEL, POD_UID_LABEL } from "./cri-keys.ts";
-import { podLogFolder, podNameOfObject } from "./pod-names.ts";
 import type { ResolverConfig } from "./resolver-limits.ts";
 import { type GivenIdentity, sandboxSecurity } from "./security-context.ts";
-import { dottedSysctl } from "./sysctl-name.ts";
 
 export interface SandboxSettings {
   readonly podLogsDir: string;

@@ -1,6 +1,7 @@
 /** A container as the runtime takes it. Labels and annotations are the contract the next kubelet goes by. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { utf8Text } from "../../base/utf8.ts";
+import { containerLogPath, podNameOfObject } from "../pod/pod-names.ts";
 import type { ContainerConfig, ContainerMount, EnvironmentVariable } from "../runtime/container.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import { containerHash } from "./container-hash.ts";
@@ -20,7 +21,6 @@ import {
 } from "./cri-keys.ts";
 import { expand } from "./environment/expand.ts";
 import { HOSTS_PATH } from "./hosts-file.ts";
-import { containerLogPath, podNameOfObject } from "./pod-names.ts";
 import { containerSecurity, type GivenIdentity, type ImageUser, type SecuritySettings } from "./security-context.ts";
 
 export interface ContainerSettings {

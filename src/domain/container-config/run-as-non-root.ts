@@ -1,6 +1,6 @@
 /** Whether a container that must not run as root would. Only a number can be told from root: of a user by name nobody knows who it is. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import { describePod, podNameOfObject } from "./pod-names.ts";
+import { describePod, podNameOfObject } from "../pod/pod-names.ts";
 import type { ImageUser } from "./security-context.ts";
 
 const UID_MAX = 2_147_483_647n;

@@ -5,7 +5,7 @@ import type { Container, EnvVar, Pod } from "../../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../../api/resource.ts";
 import { utf8Bytes, utf8Text } from "../../../base/utf8.ts";
 import { type KnownObject, objectKey } from "../../cluster-objects/known-object.ts";
-import { CONFIG_SOURCE } from "../pod-identity.ts";
+import { CONFIG_SOURCE } from "../../pod/pod-identity.ts";
 import { containerEnvironment, type EnvFile, type EnvironmentInputs } from "./container-environment.ts";
 
 const POD = pod({ nodeName: "n1", serviceAccountName: "robot" }, { name: "web", namespace: "shop" });
