@@ -1,203 +1,172 @@
-/** Starts the node agent on this machine: makes the adapters, calls compose, heeds signals. */
+/** Starts the node agent on this machine: makes the adapters, takes the locks, calls compose, and runs everything until the process is to end. */
 
 import { getHeapStatistics } from "node:v8";
 import { errorText } from "../base/error-text.ts";
 import { reservedCpusFault } from "../domain/resources/reserved-cpus.ts";
 import { swapFault } from "../domain/resources/swap.ts";
-import { watchdogOf } from "../domain/service/watchdog.ts";
+import { type Watchdog, watchdogOf } from "../domain/service/watchdog.ts";
 import type { Log } from "../ports/log.ts";
-import { logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
+import { type HealthCheck, logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { lockWanted, type ProcessLock, takeHandoverLock, takeProcessLock } from "../wire/host/process-lock.ts";
 import { hostRandom } from "../wire/host/random.ts";
 import { serviceManagerOf } from "../wire/host/service-manager.ts";
 import { makeAdapters } from "./adapters.ts";
-import { type ApiClients, connectApi } from "./api-clients.ts";
+import { type ApiClients, connectApi, type ReviewClients } from "./api-clients.ts";
 import type { StartKubelet } from "./commands/io.ts";
-import { compose } from "./compose.ts";
+import { compose, type Kubelet } from "./compose.ts";
 import { composeFigures } from "./compose-figures.ts";
 import { certificateFamilies } from "./compose-identity.ts";
 import { serverLoops } from "./compose-server.ts";
 import { loopsSign, runService } from "./compose-service.ts";
 import { statsOf } from "./compose-stats.ts";
 import { checkpointFolder, streaming } from "./compose-streams.ts";
+import { Lifetime } from "./lifetime.ts";
+import type { ProcessLog } from "./logging/log.ts";
 import { watchMemory } from "./memory-limit.ts";
 import type { CompiledOptions } from "./options/compiled-options.ts";
 import { accessFault } from "./options/server-settings.ts";
 import { processProfiles } from "./profiles.ts";
 import { tellSetupFailure } from "./setup-failure.ts";
 import { SYNC_LOOP } from "./watched-loops.ts";
-import type { KubeletPorts } from "./wiring.ts";
+import type { KubeletPorts, Loop } from "./wiring.ts";
 
 const FOLDER_MODE = 0o750;
 
 export const runKubelet: StartKubelet = async (options, processLog) => {
   const startedWallMs = hostClock.wallMs();
   const log = processLog.of("kubelet");
-  const stop = new AbortController();
-  const onSignal = (signal: NodeJS.Signals) => {
-    log.info(0, "Shutting down; pods stay as they are", { signal });
-    stop.abort(new Error(`ended by ${signal}`));
-  };
-  const ending = new Ending(stop.signal, log);
-  for (const signal of ["SIGTERM", "SIGINT"] as const) process.once(signal, onSignal);
+  const lifetime = new Lifetime(log);
   guardAgainstOom(options.cgroups.oomScoreAdj, log);
-  const adapters = makeAdapters(options, processLog, stop.signal);
+  const adapters = makeAdapters(options, processLog, lifetime.signal);
   let clients: ApiClients | undefined;
-  const locks: ProcessLock[] = [];
-  let hasFailed = false;
-  const keep = (lock: ProcessLock) => {
-    locks.push(lock);
-    void lock.lost.then((error) => {
-      if (stop.signal.aborted) return;
-      hasFailed = true;
-      log.error("Shutting down, since another agent may take this node; pods stay as they are", error);
-      stop.abort(error);
-    });
-  };
   try {
     const watchdog = watchdogOf(process.env, process.pid);
     if (watchdog.kind === "wrong") throw new Error(`failed to run Kubelet: ${watchdog.fault}`);
-    await takeHandover(options, log, stop, keep);
+    await takeHandover(options, log, lifetime);
     const { onlineCpus, swapBytes } = await adapters.ports.machine.facts();
     const fault =
       accessFault(options.server, options.api.kind === "cluster") ??
       reservedCpusFault(options.reserved, onlineCpus) ??
       swapFault(swapBytes, options.cgroups);
     if (fault !== undefined) throw new Error(`failed to run Kubelet: ${fault}`);
-    clients = await connectApi(options, adapters.ports, processLog.of("identity"), stop.signal);
-    const given: KubeletPorts = { ...adapters.ports, api: clients?.ports };
-    await setUp(options, given, stop.signal);
-    keep(await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, stop.signal));
-    const kubelet = compose(given, options);
-    const { ports } = kubelet;
-    // What statistics take of the runtime is not counted, as in the Go kubelet.
-    const stats = statsOf({ ports: given, options, cells: kubelet.cells }, stop.signal);
-    const figures = composeFigures(ports, kubelet.metrics, [
-      () => stats.volumeFamilies(stop.signal),
-      () => stats.logFamilies(stop.signal),
-      async () => certificateFamilies({ ports, options, cells: kubelet.cells }),
-    ]);
-    const healthChecks = [
-      pingCheck,
-      logCheck(() => processLog.flush()),
-      syncLoopCheck(hostClock, options.pods.syncEveryMs, () => kubelet.turns.lastMs(SYNC_LOOP)),
-    ];
-    const checks = healthChecks.map(figures.countedCheck);
-    const streams = streaming(ports, options, kubelet.cells, kubelet.metrics.streams);
-    const server = serverLoops({
-      ports,
-      options,
-      cells: kubelet.cells,
-      reviews: clients?.reviews,
-      checks,
-      otherRoutes: [...streams, ...figures.routes, ...stats.routes],
-      observer: figures.observer,
-      process: {
-        startedWallMs,
-        platform: `node${process.versions.node}`,
-        profiles: processProfiles(hostClock),
-        setVerbosity: (verbosity) => processLog.setVerbosity(verbosity),
-      },
-    });
-    const { promise: ready, resolve: onTried } = Promise.withResolvers<void>();
-    const service = {
-      manager: serviceManagerOf(process.env),
-      watchdog,
-      clock: hostClock,
-      random: hostRandom,
-      log: processLog.of("service"),
-    };
-    const endForMemory = (error: Error) => {
-      hasFailed = true;
-      stop.abort(error);
-    };
-    const signs = [...healthChecks, loopsSign(kubelet.turns)];
-    await Promise.all([
-      kubelet.run(stop.signal),
-      ...server.map((loop) => loop(stop.signal)),
-      runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks, onTried }, stop.signal),
-      runService(service, signs, ready, stop.signal),
-      watchMemory({ clock: hostClock, log, usedBytes: memoryInUse }, endForMemory, stop.signal),
-    ]);
-    return hasFailed ? 1 : 0;
+    clients = await connectApi(options, adapters.ports, processLog.of("identity"), lifetime.signal);
+    const ports: KubeletPorts = { ...adapters.ports, api: clients?.ports };
+    await setUp(options, ports, lifetime.signal);
+    lifetime.keep(await takeProcessLock(`${options.folders.root}/deckhand/lock`, hostClock, lifetime.signal));
+    await runAgent({ ports, options, processLog, watchdog, reviews: clients?.reviews, startedWallMs }, lifetime);
+    return lifetime.exitCode;
   } catch (error) {
     log.error("command failed", error);
-    stop.abort(error);
+    lifetime.end(error);
     return 1;
   } finally {
-    for (const lock of locks) lock.release();
-    ending.waitsFor("connections and helper processes");
-    await Promise.all([adapters.close(), clients?.close()]);
-    ending.done();
+    await lifetime.release("connections and helper processes", () => Promise.all([adapters.close(), clients?.close()]));
   }
 };
+
+interface AgentParts {
+  readonly ports: KubeletPorts;
+  readonly options: CompiledOptions;
+  readonly processLog: ProcessLog;
+  readonly watchdog: Watchdog;
+  readonly reviews: ReviewClients | undefined;
+  readonly startedWallMs: number;
+}
+
+/** Every loop of the agent, and its servers, until the process is to end. */
+async function runAgent(parts: AgentParts, lifetime: Lifetime): Promise<void> {
+  const { options, processLog, watchdog } = parts;
+  const { signal } = lifetime;
+  const kubelet = compose(parts.ports, options);
+  const healthChecks = [
+    pingCheck,
+    logCheck(() => processLog.flush()),
+    syncLoopCheck(hostClock, options.pods.syncEveryMs, () => kubelet.turns.lastMs(SYNC_LOOP)),
+  ];
+  const { checks, loops } = serversOf(parts, kubelet, healthChecks, signal);
+  const { promise: ready, resolve: onTried } = Promise.withResolvers<void>();
+  const service = {
+    manager: serviceManagerOf(process.env),
+    watchdog,
+    clock: hostClock,
+    random: hostRandom,
+    log: processLog.of("service"),
+  };
+  const memory = { clock: hostClock, log: processLog.of("kubelet"), usedBytes: memoryInUse };
+  await Promise.all([
+    kubelet.run(signal),
+    ...loops.map((loop) => loop(signal)),
+    runHealthz(options.healthz, { clock: hostClock, log: processLog.of("healthz"), checks, onTried }, signal),
+    runService(service, [...healthChecks, loopsSign(kubelet.turns)], ready, signal),
+    watchMemory(memory, (error) => lifetime.fail(error), signal),
+  ]);
+}
+
+/** The servers of the node's API, and the health checks as their metrics count them. */
+function serversOf(
+  { ports: given, options, processLog, reviews, startedWallMs }: AgentParts,
+  kubelet: Kubelet,
+  healthChecks: readonly HealthCheck[],
+  signal: AbortSignal,
+): { readonly checks: readonly HealthCheck[]; readonly loops: readonly Loop[] } {
+  const { ports, cells, metrics } = kubelet;
+  // The calls that statistics make to the runtime are not counted, as in the Go kubelet.
+  const stats = statsOf({ ports: given, options, cells }, signal);
+  const figures = composeFigures(ports, metrics, [
+    () => stats.volumeFamilies(signal),
+    () => stats.logFamilies(signal),
+    async () => certificateFamilies({ ports, options, cells }),
+  ]);
+  const checks = healthChecks.map(figures.countedCheck);
+  const streams = streaming(ports, options, cells, metrics.streams);
+  const loops = serverLoops({
+    ports,
+    options,
+    cells,
+    reviews,
+    checks,
+    otherRoutes: [...streams, ...figures.routes, ...stats.routes],
+    observer: figures.observer,
+    process: {
+      startedWallMs,
+      platform: `node${process.versions.node}`,
+      profiles: processProfiles(hostClock),
+      setVerbosity: (verbosity) => processLog.setVerbosity(verbosity),
+    },
+  });
+  return { checks, loops };
+}
 
 function memoryInUse(): number {
   const { used_heap_size: heap, external_memory: external } = getHeapStatistics();
   return heap + external;
 }
 
-/** How long the agent may take to end before it logs what it waits for. */
-const SLOW_END_MS = 2_000;
-
-/** Logs why the agent takes long to end. */
-class Ending {
-  readonly #log: Log;
-  #step = "loops";
-  #cancel = () => {};
-
-  constructor(stop: AbortSignal, log: Log) {
-    this.#log = log;
-    stop.addEventListener("abort", () => {
-      this.#cancel = hostClock.after(SLOW_END_MS, () => this.#tell());
-    });
-  }
-
-  waitsFor(step: string): void {
-    this.#step = step;
-  }
-
-  done(): void {
-    this.#cancel();
-  }
-
-  #tell(): void {
-    const counts = Object.entries(Object.groupBy(process.getActiveResourcesInfo(), (kind) => kind));
-    const resources = Object.fromEntries(counts.map(([kind, all]) => [kind, all?.length ?? 0]));
-    this.#log.info(0, "Still shutting down", { waitsFor: this.#step, resources });
-  }
-}
-
 /** Before anything else: until then another agent may be at work. Where it is to, this one ends as soon as another waits for the lock. */
-async function takeHandover(
-  { handoverLock }: CompiledOptions,
-  log: Log,
-  stop: AbortController,
-  keep: (lock: ProcessLock) => void,
-): Promise<void> {
+async function takeHandover({ handoverLock }: CompiledOptions, log: Log, lifetime: Lifetime): Promise<void> {
   if (handoverLock === undefined) return;
   const { path, endsWhenWanted } = handoverLock;
   log.info(0, "Acquiring file lock", { path });
   let lock: ProcessLock;
   try {
-    lock = await takeHandoverLock(path, stop.signal);
+    lock = await takeHandoverLock(path, lifetime.signal);
   } catch (error) {
     throw new Error(`failed to run Kubelet: unable to acquire file lock on "${path}": ${errorText(error)}`, {
       cause: error,
     });
   }
-  keep(lock);
+  lifetime.keep(lock);
   if (!endsWhenWanted) return;
   log.info(0, "Watching for others that want the lock", { path });
-  lockWanted(path, lock, hostClock, stop.signal).then(
+  lockWanted(path, lock, hostClock, lifetime.signal).then(
     (why) => {
       log.info(0, "Another agent is to take over; pods stay as they are", { path, why });
-      stop.abort(new Error(`the lock ${path} is ${why}`));
+      lifetime.end(new Error(`the lock ${path} is ${why}`));
     },
     (error: unknown) => {
-      if (!stop.signal.aborted) log.error("Cannot look whether the lock is wanted", error, { path });
+      if (!lifetime.signal.aborted) log.error("Cannot look whether the lock is wanted", error, { path });
     },
   );
 }

@@ -19,13 +19,16 @@ import { Malformed } from "./parse.ts";
 export interface Caller {
   readonly channel: RpcChannel;
   readonly clock: Clock;
-  /** The deadline of a call that asks for no other. */
+  /** The deadline of a call. */
   readonly requestLimitMs: number;
   readonly streamLists: boolean;
   /** Streaming lists this runtime has answered "unimplemented" to, by name. They are not tried again. */
   readonly unaryOnly: Set<string>;
   readonly onMalformed: (detail: string) => void;
 }
+
+/** The same caller, whose calls have this deadline. */
+export const withLimit = (caller: Caller, requestLimitMs: number): Caller => ({ ...caller, requestLimitMs });
 
 /** A unary call whose answer `read` translates. */
 export async function call<I extends DescMessage, O extends DescMessage, T>(
@@ -34,10 +37,9 @@ export async function call<I extends DescMessage, O extends DescMessage, T>(
   request: MessageInitShape<I>,
   signal: AbortSignal,
   read: (answer: MessageShape<O>) => T,
-  limitMs = requestLimitMs,
 ): Promise<T> {
   const ask = (s: AbortSignal) => channel.unary(method, request, s);
-  return bounded(clock, method.name, limitMs, signal, async (s) => read(await ask(s)));
+  return bounded(clock, method.name, requestLimitMs, signal, async (s) => read(await ask(s)));
 }
 
 /** Runs one operation under its deadline and says in the port's words how it failed. */

@@ -1,7 +1,7 @@
 /** Containers: create, start, stop, remove, look at, list, resize, reopen the log, checkpoint. */
 import type { ContainerFilter } from "../../domain/runtime/container.ts";
 import type { RuntimeContainers } from "../../ports/runtime.ts";
-import { type Caller, call, list, nothing, unlessGone } from "./caller.ts";
+import { type Caller, call, list, nothing, unlessGone, withLimit } from "./caller.ts";
 import { RuntimeService } from "./gen/api_pb.js";
 import { nonEmpty, numberOf, required } from "./parse.ts";
 import { CONTAINER_STATES, fromContainer, fromContainerStatus, toContainerConfig } from "./translate-container.ts";
@@ -28,7 +28,7 @@ export function runtimeContainers(caller: Caller): Omit<RuntimeContainers, "even
     stopContainer: async (id, graceSeconds, signal) => {
       const request = { containerId: id, timeout: toInt64(graceSeconds, "the grace period", "StopContainer") };
       const limitMs = graceSeconds * 1000 + caller.requestLimitMs;
-      return unlessGone(call(caller, rpc.stopContainer, request, signal, nothing, limitMs));
+      return unlessGone(call(withLimit(caller, limitMs), rpc.stopContainer, request, signal, nothing));
     },
 
     removeContainer: (id, signal) =>
@@ -69,7 +69,8 @@ export function runtimeContainers(caller: Caller): Omit<RuntimeContainers, "even
     checkpoint: async (id, location, timeoutSeconds, signal) => {
       const timeout = toInt64(timeoutSeconds, "the timeout", "CheckpointContainer");
       const limitMs = timeoutSeconds * 1000 + caller.requestLimitMs;
-      return call(caller, rpc.checkpointContainer, { containerId: id, location, timeout }, signal, nothing, limitMs);
+      const request = { containerId: id, location, timeout };
+      return call(withLimit(caller, limitMs), rpc.checkpointContainer, request, signal, nothing);
     },
   };
 }

@@ -2,7 +2,7 @@
 import type { ImageSpec, RegistryCredentials } from "../../domain/runtime/image.ts";
 import type { Images } from "../../ports/images.ts";
 import { isRuntimeError, RuntimeError } from "../../ports/runtime-error.ts";
-import { type Caller, call, list, NO_LIMIT, nothing, unlessGone } from "./caller.ts";
+import { type Caller, call, list, NO_LIMIT, nothing, unlessGone, withLimit } from "./caller.ts";
 import { ImageService } from "./gen/api_pb.js";
 import { nonEmpty } from "./parse.ts";
 import { withoutSecrets } from "./secrets.ts";
@@ -54,7 +54,7 @@ export function imageStore(caller: Caller): Images {
         ...(sandbox && { sandboxConfig: toSandboxConfig(sandbox, "PullImage") }),
       };
       try {
-        return await call(caller, rpc.pullImage, request, signal, reference, NO_LIMIT);
+        return await call(withLimit(caller, NO_LIMIT), rpc.pullImage, request, signal, reference);
       } catch (error) {
         throw isRuntimeError(error) ? redacted(error, credentials) : error;
       }

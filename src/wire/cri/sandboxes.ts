@@ -1,7 +1,7 @@
 /** Sandboxes: run, stop, remove, look at, list, resize. */
 import type { SandboxFilter } from "../../domain/runtime/sandbox.ts";
 import type { RuntimeSandboxes } from "../../ports/runtime.ts";
-import { type Caller, call, list, nothing, unlessGone } from "./caller.ts";
+import { type Caller, call, list, nothing, unlessGone, withLimit } from "./caller.ts";
 import { RuntimeService } from "./gen/api_pb.js";
 import { nonEmpty, numberOf, required, wallNsOrAbsent } from "./parse.ts";
 import { fromContainerStatus } from "./translate-container.ts";
@@ -16,7 +16,7 @@ export function runtimeSandboxes(caller: Caller): RuntimeSandboxes {
       const request = { config: toSandboxConfig(config, "RunPodSandbox"), runtimeHandler };
       const read = (answer: { readonly podSandboxId: string }) => nonEmpty(answer.podSandboxId, "the new sandbox's id");
       // It may pull an image and sets up a network.
-      return call(caller, rpc.runPodSandbox, request, signal, read, 2 * caller.requestLimitMs);
+      return call(withLimit(caller, 2 * caller.requestLimitMs), rpc.runPodSandbox, request, signal, read);
     },
 
     stopSandbox: (id, signal) => unlessGone(call(caller, rpc.stopPodSandbox, { podSandboxId: id }, signal, nothing)),

@@ -1,6 +1,6 @@
 /** Running things in containers and talking to them: ExecSync, Exec, Attach, PortForward. */
 import type { RuntimeStreams } from "../../ports/runtime.ts";
-import { type Caller, call, NO_LIMIT } from "./caller.ts";
+import { type Caller, call, NO_LIMIT, withLimit } from "./caller.ts";
 import { RuntimeService } from "./gen/api_pb.js";
 import { nonEmpty } from "./parse.ts";
 import { toInt64 } from "./translate-resources.ts";
@@ -15,7 +15,7 @@ export function runtimeStreams(caller: Caller): RuntimeStreams {
       const limitMs = timeoutSeconds === 0 ? NO_LIMIT : timeoutSeconds * 1000 + caller.requestLimitMs;
       const request = { containerId: id, cmd: [...command], timeout };
       return call(
-        caller,
+        withLimit(caller, limitMs),
         rpc.execSync,
         request,
         signal,
@@ -25,7 +25,6 @@ export function runtimeStreams(caller: Caller): RuntimeStreams {
           stderr: new Uint8Array(stderr),
           exitCode,
         }),
-        limitMs,
       );
     },
 

@@ -28,6 +28,11 @@ export interface GrpcChannelOptions {
   readonly messageBytesMax: number;
 }
 
+interface BegunCall {
+  readonly stream: ClientHttp2Stream;
+  readonly end: CallEnd;
+}
+
 /** Above a few large messages at once; a session over it refuses new calls. */
 const SESSION_MEGABYTES_MAX = 256;
 
@@ -49,7 +54,7 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
     request: MessageInitShape<I>,
     signal: AbortSignal,
     notes: CallNotes | undefined,
-  ): { readonly stream: ClientHttp2Stream; readonly end: CallEnd } => {
+  ): BegunCall => {
     signal.throwIfAborted();
     if (closed) throw new RpcError(RPC_CODE.unavailable, "the client is closed");
     const bytes = encode(method, request, messageBytesMax);
@@ -69,33 +74,10 @@ export function openGrpcChannel({ endpoint, messageBytesMax }: GrpcChannelOption
   };
 
   return {
-    unary: (method, request, signal, notes) =>
-      new Promise((resolve, reject) => {
-        const { stream, end } = begin(method, request, signal, notes);
-        const answer = new UnaryAnswer(messageBytesMax);
-        const onAbort = () => {
-          stream.close(constants.NGHTTP2_CANCEL);
-          reject(signal.reason);
-        };
-        signal.addEventListener("abort", onAbort, { once: true });
-        stream.on("data", (chunk: Buffer) => {
-          try {
-            answer.read(chunk);
-          } catch (error) {
-            reject(error);
-            stream.close(constants.NGHTTP2_CANCEL);
-          }
-        });
-        stream.on("close", () => {
-          signal.removeEventListener("abort", onAbort);
-          const failure = end.failure();
-          const { message } = answer;
-          if (message !== undefined) notes?.onReceived(message.length);
-          if (failure !== undefined) reject(failure);
-          else if (message === undefined) reject(new RpcError(RPC_CODE.internal, "the call ended without an answer"));
-          else settle(() => decode(method, message), resolve, reject);
-        });
-      }),
+    unary: async (method, request, signal, notes) => {
+      const message = await readAnswer(begin(method, request, signal, notes), messageBytesMax, signal, notes);
+      return decode(method, message);
+    },
 
     serverStream: (method, request, signal, notes) => {
       const { stream, end } = begin(method, request, signal, notes);
@@ -151,12 +133,38 @@ function decode<O extends DescMessage>(method: DescMethod & { readonly output: O
   }
 }
 
-function settle<T>(make: () => T, resolve: (value: T) => void, reject: (error: unknown) => void): void {
-  try {
-    resolve(make());
-  } catch (error) {
-    reject(error);
-  }
+/** The one message of a unary call's response. */
+function readAnswer(
+  { stream, end }: BegunCall,
+  bytesMax: number,
+  signal: AbortSignal,
+  notes: CallNotes | undefined,
+): Promise<Buffer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+  const answer = new UnaryAnswer(bytesMax);
+  const onAbort = () => {
+    stream.close(constants.NGHTTP2_CANCEL);
+    reject(signal.reason);
+  };
+  signal.addEventListener("abort", onAbort, { once: true });
+  stream.on("data", (chunk: Buffer) => {
+    try {
+      answer.read(chunk);
+    } catch (error) {
+      reject(error);
+      stream.close(constants.NGHTTP2_CANCEL);
+    }
+  });
+  stream.on("close", () => {
+    signal.removeEventListener("abort", onAbort);
+    const failure = end.failure();
+    const { message } = answer;
+    if (message !== undefined) notes?.onReceived(message.length);
+    if (failure !== undefined) reject(failure);
+    else if (message === undefined) reject(new RpcError(RPC_CODE.internal, "the call ended without an answer"));
+    else resolve(message);
+  });
+  return promise;
 }
 
 /** The stream's messages under back-pressure. The abort is listened to before anyone reads. */

@@ -56,13 +56,15 @@ export class ClosedError extends Error {
   }
 }
 
-/** What is known of a call while it runs, for the truth about it when it ends without an answer. */
-interface Progress {
+type Read<T> = (exchange: Exchange, head: ResponseHead, signal: AbortSignal) => Promise<T>;
+
+/** A request on its way, with all its attempts. When it ends without an answer, `unanswered` says whether the server may have acted upon it. */
+interface Call<T> {
+  readonly request: ApiRequest;
+  readonly read: Read<T>;
   session: Session | undefined;
   unanswered: boolean;
 }
-
-type Read<T> = (exchange: Exchange, head: ResponseHead, signal: AbortSignal) => Promise<T>;
 
 export class Requester {
   readonly #options: RequesterOptions;
@@ -85,33 +87,25 @@ export class Requester {
 
   async #inTime<T>(request: ApiRequest, signal: AbortSignal, read: Read<T>): Promise<T> {
     const { clock, limitMs, closing } = this.#options;
-    const progress: Progress = { session: undefined, unanswered: false };
+    const call: Call<T> = { request, read, session: undefined, unanswered: false };
     const deadlineMs = clock.monotonicMs() + limitMs;
     using linked = linkSignals(signal, closing);
     try {
-      return await withDeadline(clock, limitMs, linked.signal, (signal) =>
-        this.#untilDone(request, read, progress, deadlineMs, signal),
-      );
+      return await withDeadline(clock, limitMs, linked.signal, (signal) => this.#untilDone(call, deadlineMs, signal));
     } catch (error) {
       signal.throwIfAborted();
-      if (error instanceof DeadlineError) progress.session?.doubt();
+      if (error instanceof DeadlineError) call.session?.doubt();
       else if (!(error instanceof ClosedError)) throw error;
-      throw new ApiUnreachableError(request.operation, error.message, progress.unanswered, { cause: error });
+      throw new ApiUnreachableError(request.operation, error.message, call.unanswered, { cause: error });
     }
   }
 
-  async #untilDone<T>(
-    request: ApiRequest,
-    read: Read<T>,
-    progress: Progress,
-    deadlineMs: number,
-    signal: AbortSignal,
-  ): Promise<T> {
+  async #untilDone<T>(call: Call<T>, deadlineMs: number, signal: AbortSignal): Promise<T> {
     const { clock, random, retriesMax, authenticator } = this.#options;
     let renewed = false;
     for (let retries = 0; ; retries += 1) {
       try {
-        return await this.#attempt(request, read, progress, signal);
+        return await this.#attempt(call, signal);
       } catch (error) {
         if (signal.aborted) throw error;
         if (error instanceof ApiError && error.status === 401 && !renewed) {
@@ -135,39 +129,38 @@ export class Requester {
     }
   }
 
-  async #attempt<T>(request: ApiRequest, read: Read<T>, progress: Progress, signal: AbortSignal): Promise<T> {
+  async #attempt<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
     const { bucket, tracer, origin } = this.#options;
     await bucket.take(signal);
-    return inRequestSpan(tracer, { ...request, origin }, (headers, answered) =>
-      this.#exchange(request, read, progress, signal, headers, answered),
+    return inRequestSpan(tracer, { ...call.request, origin }, (headers, answered) =>
+      this.#exchange(call, headers, answered, signal),
     );
   }
 
   async #exchange<T>(
-    request: ApiRequest,
-    read: Read<T>,
-    progress: Progress,
-    signal: AbortSignal,
+    call: Call<T>,
     traced: Readonly<Record<string, string>>,
     answered: (status: number) => void,
+    signal: AbortSignal,
   ): Promise<T> {
     const { clock, pool } = this.#options;
+    const { request } = call;
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body));
     const open = await this.#unsent(request, signal, async () =>
       pool.open({ ...traced, ...(await this.#headers(request, signal)) }, body === undefined, signal),
     );
-    progress.session = open.session;
-    progress.unanswered = true;
+    call.session = open.session;
+    call.unanswered = true;
     const exchange = new Exchange(request.operation, open, body);
     try {
       const head = await exchange.head(signal);
       answered(head.status);
-      if (head.status < 300) return await read(exchange, head, signal);
+      if (head.status < 300) return await call.read(exchange, head, signal);
       const answer = await exchange.body(signal);
-      progress.unanswered = false;
+      call.unanswered = false;
       throw refusal(request.operation, head, answer, clock.wallMs());
     } catch (error) {
-      if (error instanceof UnseenRequestError) progress.unanswered = false;
+      if (error instanceof UnseenRequestError) call.unanswered = false;
       exchange.cancel();
       throw error;
     }

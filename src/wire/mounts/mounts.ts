@@ -64,6 +64,21 @@ interface Turn {
   readonly onProgress?: (files: number) => void;
 }
 
+/** Sends requests to helper processes. */
+class Helpers {
+  readonly #pool: HelperPool;
+  readonly #limitsMs: LimitsMs;
+
+  constructor(pool: HelperPool, limitsMs: LimitsMs) {
+    this.#pool = pool;
+    this.#limitsMs = limitsMs;
+  }
+
+  ask<K extends RequestKind>(request: RequestOf<K> & { readonly kind: K }, turn: Turn): Promise<AnswerOf<K>> {
+    return askPool<K>(this.#pool, request, turn, this.#limitsMs[request.kind]);
+  }
+}
+
 export function createMounts({
   clock,
   helper,
@@ -71,70 +86,92 @@ export function createMounts({
   limitsMs = {},
 }: MountsOptions): Mounts & { close(): Promise<void> } {
   const pool = new HelperPool(clock, () => startHelper(helper), limits);
-  const ask = <K extends RequestKind>(request: RequestOf<K> & { readonly kind: K }, turn: Turn): Promise<AnswerOf<K>> =>
-    askPool<K>(pool, request, turn, limitsMs[request.kind] ?? LIMITS_MS[request.kind]);
+  const helpers = new Helpers(pool, { ...LIMITS_MS, ...limitsMs });
   return {
     table: readTable,
     knowsNoSwap,
+    ...mountCalls(helpers),
+    async unmount(path, { lazy }, signal) {
+      // It asks no file system, so it does not wait behind those that do, and is the way out of what hangs there.
+      const turn = { operation: "unmount", path, signal, group: `unmount ${path}`, isHarmless: true };
+      await helpers.ask({ kind: "unmount", path, lazy }, turn);
+      pool.forgive(pathGroup(path));
+    },
+    ...fileCalls(helpers),
+    ...deviceCalls(helpers),
     close: () => pool.close(),
-    share: (path, signal) => ask({ kind: "share", path }, { operation: "share", path, signal }),
+  };
+}
+
+function mountCalls(
+  helpers: Helpers,
+): Pick<Mounts, "share" | "mountMemory" | "mountHugepages" | "bind" | "bindSubPath" | "mountDevice"> {
+  return {
+    share: (path, signal) => helpers.ask({ kind: "share", path }, { operation: "share", path, signal }),
     mountMemory: (path, { sizeBytes, noSwap }, signal) =>
-      ask(
+      helpers.ask(
         { kind: "mountMemory", path, noSwap, ...(sizeBytes === undefined ? {} : { sizeBytes: String(sizeBytes) }) },
         { operation: "mount memory at", path, signal },
       ),
     mountHugepages: (path, pageSize, signal) =>
-      ask(
+      helpers.ask(
         { kind: "mountHugepages", path, ...(pageSize === undefined ? {} : { pageSize }) },
         { operation: "mount huge pages at", path, signal },
       ),
-    // What may hang is the source; the target is a folder of ours.
+    // What may hang is the source; the target is a directory of ours.
     bind: (source, target, options, signal) =>
-      ask(
+      helpers.ask(
         { kind: "bind", source, target, options },
         { operation: "bind to", path: target, signal, group: pathGroup(source) },
       ),
     bindSubPath: (bind, signal) =>
-      ask(
+      helpers.ask(
         { kind: "bindSubPath", ...bind },
         { operation: "bind a subPath to", path: bind.target, signal, group: pathGroup(bind.volume) },
       ),
-    async readBelow(volume, path, bytesMax, signal) {
-      const turn = { operation: `read ${path} in`, path: volume, signal };
-      return Buffer.from(await ask({ kind: "readBelow", volume, path, bytesMax }, turn), "base64");
-    },
-    async unmount(path, { lazy }, signal) {
-      // It asks no file system, so it does not wait behind those that do, and is the way out of what hangs there.
-      const turn = { operation: "unmount", path, signal, group: `unmount ${path}`, isHarmless: true };
-      await ask({ kind: "unmount", path, lazy }, turn);
-      pool.forgive(pathGroup(path));
-    },
-    kindOf: (path, signal) => ask({ kind: "kindOf", path }, { operation: "look at", path, signal }),
-    groupOf: (path, signal) => ask({ kind: "groupOf", path }, { operation: "look at", path, signal }),
-    makeFolder: (path, mode, signal) =>
-      ask({ kind: "makeFolder", path, mode }, { operation: "make folder", path, signal }),
-    makeFile: (path, mode, signal) => ask({ kind: "makeFile", path, mode }, { operation: "make file", path, signal }),
-    async own(path, { onProgress, ...pass }, signal) {
-      const outcome = await ask({ kind: "own", path, ...pass }, { operation: "own", path, signal, onProgress });
-      return { files: outcome.files, refused: outcome.refused, firstRefusal: outcome.firstRefusal };
-    },
-    async measure(path, how, signal) {
-      const { room, taken } = await ask({ kind: "measure", path, how }, { operation: "measure", path, signal });
-      return { room, taken };
-    },
-    removeTree: (path, signal) => ask({ kind: "removeTree", path }, { operation: "remove", path, signal }),
-    async formatOf(device, signal) {
-      const found = await ask({ kind: "formatOf", device }, { operation: "probe", path: device, signal });
-      return { type: found.type, partitioned: found.partitioned };
-    },
-    check: (device, signal) => ask({ kind: "check", device }, { operation: "check", path: device, signal }),
-    format: (device, type, signal) =>
-      ask({ kind: "format", device, type }, { operation: "format", path: device, signal }),
     mountDevice: (device, target, type, options, signal) =>
-      ask(
+      helpers.ask(
         { kind: "mountDevice", device, target, type, options },
         { operation: "mount at", path: target, signal, group: pathGroup(device) },
       ),
+  };
+}
+
+function fileCalls(
+  helpers: Helpers,
+): Pick<Mounts, "readBelow" | "kindOf" | "groupOf" | "makeFolder" | "makeFile" | "own" | "measure" | "removeTree"> {
+  return {
+    async readBelow(volume, path, bytesMax, signal) {
+      const turn = { operation: `read ${path} in`, path: volume, signal };
+      return Buffer.from(await helpers.ask({ kind: "readBelow", volume, path, bytesMax }, turn), "base64");
+    },
+    kindOf: (path, signal) => helpers.ask({ kind: "kindOf", path }, { operation: "look at", path, signal }),
+    groupOf: (path, signal) => helpers.ask({ kind: "groupOf", path }, { operation: "look at", path, signal }),
+    makeFolder: (path, mode, signal) =>
+      helpers.ask({ kind: "makeFolder", path, mode }, { operation: "make folder", path, signal }),
+    makeFile: (path, mode, signal) =>
+      helpers.ask({ kind: "makeFile", path, mode }, { operation: "make file", path, signal }),
+    async own(path, { onProgress, ...pass }, signal) {
+      const outcome = await helpers.ask({ kind: "own", path, ...pass }, { operation: "own", path, signal, onProgress });
+      return { files: outcome.files, refused: outcome.refused, firstRefusal: outcome.firstRefusal };
+    },
+    async measure(path, how, signal) {
+      const { room, taken } = await helpers.ask({ kind: "measure", path, how }, { operation: "measure", path, signal });
+      return { room, taken };
+    },
+    removeTree: (path, signal) => helpers.ask({ kind: "removeTree", path }, { operation: "remove", path, signal }),
+  };
+}
+
+function deviceCalls(helpers: Helpers): Pick<Mounts, "formatOf" | "check" | "format"> {
+  return {
+    async formatOf(device, signal) {
+      const found = await helpers.ask({ kind: "formatOf", device }, { operation: "probe", path: device, signal });
+      return { type: found.type, partitioned: found.partitioned };
+    },
+    check: (device, signal) => helpers.ask({ kind: "check", device }, { operation: "check", path: device, signal }),
+    format: (device, type, signal) =>
+      helpers.ask({ kind: "format", device, type }, { operation: "format", path: device, signal }),
   };
 }
 
