@@ -7,6 +7,7 @@ import { statsOf } from "../src/app/compose-stats.ts";
 import type { Summary } from "../src/domain/stats/summary-shape.ts";
 import { type Asked, Refusal, type Route } from "../src/server/route.ts";
 import { Router, routeAt } from "../src/server/router.ts";
+import { statsRoutes } from "../src/server/stats/stats-routes.ts";
 import { readExposition } from "../test/support/exposition.ts";
 import { kubeletOptions } from "./kubelet.ts";
 import { plainPods } from "./plain-pods.ts";
@@ -24,7 +25,7 @@ async function start() {
   node.start((ports, { name }) => {
     const options = kubeletOptions(name);
     const kubelet = compose(ports, options);
-    routes = statsOf({ ports, options, cells: kubelet.cells }, forever).routes;
+    routes = statsRoutes(statsOf({ ports, options, cells: kubelet.cells }, forever));
     return kubelet;
   });
   const route = (path: string) => routes.find((each) => each.path === path) ?? assert.fail(`no route ${path}`);

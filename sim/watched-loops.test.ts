@@ -73,7 +73,7 @@ function start({ flags = [], ports = (same) => same, options = (same) => same, w
   return { world, turns, lateIn };
 }
 
-const OF_EVERY_NODE = ["eviction", "image list", "node cgroups", "runtime health", "runtime list", "sync loop"];
+const OF_EVERY_NODE = ["image list", "node cgroups", "node usage", "runtime health", "runtime list", "sync loop"];
 const ALL = [...OF_EVERY_NODE, "lease", "node status"].toSorted();
 
 test("[1.18] every loop that carries the node is watched from the start, and takes its turns for an hour", async () => {
@@ -91,11 +91,11 @@ test("[1.18] without an API server there are no heartbeats to miss", async () =>
 });
 
 for (const [loop, call] of [
-  ["eviction", "machine.memoryWorkingSetBytes"],
   ["image list", "images.listImages"],
   ["lease", "heartbeats.update"],
   ["node cgroups", "cgroups.apply"],
   ["node status", "heartbeats.patch"],
+  ["node usage", "machine.memoryWorkingSetBytes"],
   ["runtime health", "runtime.status"],
   ["runtime list", "runtime.listSandboxes"],
   ["sync loop", "files.appendAt"],

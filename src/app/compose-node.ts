@@ -4,7 +4,7 @@ import { runOwnNode } from "../controllers/cluster-objects/own-node.ts";
 import { runReferencedObjects } from "../controllers/cluster-objects/referenced-objects.ts";
 import { runRuntimeClasses } from "../controllers/cluster-objects/runtime-classes.ts";
 import { runServices } from "../controllers/cluster-objects/services.ts";
-import { runPressure } from "../controllers/eviction/pressure.ts";
+import { type PressureParts, runPressure } from "../controllers/eviction/pressure.ts";
 import { runImageList } from "../controllers/images/image-list.ts";
 import { runCsiNode } from "../controllers/node/csi-node.ts";
 import { type LeaseParts, runLease } from "../controllers/node/lease.ts";
@@ -16,7 +16,8 @@ import { SnapshotReader } from "../controllers/node/snapshot.ts";
 import { type CgroupDriverParts, learnCgroupDriver } from "../controllers/resources/cgroup-driver.ts";
 import type { Enforcement, NodeGroupSettings } from "../controllers/resources/node-groups.ts";
 import { ResourcesController } from "../controllers/resources/resources.ts";
-import type { Threshold } from "../domain/node/pressure.ts";
+import { type NodeUsageParts, runNodeUsage } from "../controllers/stats/node-usage.ts";
+import { signalsOf, type Threshold } from "../domain/node/pressure.ts";
 import { parseCgroupPath } from "../domain/resources/cgroup-name.ts";
 import { type HardThreshold, nodeOptions, registrationOf, reservationsOf } from "./node-options.ts";
 import type { ApiPorts, Loop, Wiring } from "./wiring.ts";
@@ -25,6 +26,7 @@ export function nodeLoops(wiring: Wiring): readonly Loop[] {
   return [
     (shutdown) => learnCgroupDriver(cgroupDriverParts(wiring), shutdown),
     (shutdown) => resourcesOf(wiring).run(shutdown),
+    (shutdown) => runNodeUsage(nodeUsageParts(wiring), shutdown),
     (shutdown) => runPressure(pressureParts(wiring), shutdown),
     (shutdown) => runImageList(imageListParts(wiring), shutdown),
     ...(wiring.ports.api === undefined ? standaloneLoops(wiring) : clusterLoops(wiring, wiring.ports.api)),
@@ -72,24 +74,26 @@ function resourcesOf({ ports, options, cells, events, watches }: Wiring): Resour
   return new ResourcesController({ clock, machine, cgroups, admittedPods, tiers, events, log, settings, watch });
 }
 
-function pressureParts({ ports, options, cells, watches }: Wiring): Parameters<typeof runPressure>[0] {
-  return {
-    machine: ports.machine,
-    images: ports.images,
-    clock: ports.clock,
-    cgroups: cells.cgroups,
-    pressure: cells.pressure,
-    log: ports.logOf("eviction"),
-    watch: watches.pressure,
-    options: {
-      rootFolder: options.folders.root,
-      imageFolderEveryMs: 600_000,
-      thresholds: options.eviction.hard.filter(isMeasured),
-      enforcesPods: options.cgroups.enforced.has("pods"),
-      holdMs: options.eviction.conditionHoldMs,
-    },
-  };
-}
+const nodeUsageParts = ({ ports, options, cells, watches }: Wiring): NodeUsageParts => ({
+  machine: ports.machine,
+  images: ports.images,
+  clock: ports.clock,
+  log: ports.logOf("stats"),
+  cgroups: cells.cgroups,
+  nodeUsage: cells.nodeUsage,
+  watch: watches.nodeUsage,
+  rootDirectory: options.folders.root,
+  signals: signalsOf(options.eviction.hard.filter(isMeasured), options.cgroups.enforced.has("pods")),
+});
+
+const pressureParts = ({ ports, options, cells }: Wiring): PressureParts => ({
+  clock: ports.clock,
+  log: ports.logOf("eviction"),
+  nodeUsage: cells.nodeUsage,
+  pressure: cells.pressure,
+  thresholds: options.eviction.hard.filter(isMeasured),
+  holdMs: options.eviction.conditionHoldMs,
+});
 
 /** Thresholds of the containers' own file system are derived from the others, whatever an operator says. */
 const isMeasured = (threshold: HardThreshold): threshold is HardThreshold & Threshold =>

@@ -1,13 +1,12 @@
-/** What the node tells of its own use, wired to what it is read from. */
-import { type StatsDesk, statsDesk } from "../server/stats/stats-routes.ts";
+/** What the node says of its own use, wired to what it is read from. */
+import { NodeStats } from "../controllers/stats/node-stats.ts";
 import type { Wiring } from "./wiring.ts";
 
-/** Nothing is read before somebody asks. */
 export const statsOf = (
   { ports, options, cells }: Pick<Wiring, "ports" | "options" | "cells">,
   shutdown: AbortSignal,
-): StatsDesk =>
-  statsDesk(
+): NodeStats =>
+  new NodeStats(
     {
       clock: ports.clock,
       stats: ports.stats,

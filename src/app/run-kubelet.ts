@@ -7,6 +7,7 @@ import { swapFault } from "../domain/resources/swap.ts";
 import { type Watchdog, watchdogOf } from "../domain/service/watchdog.ts";
 import type { Log } from "../ports/log.ts";
 import { type HealthCheck, logCheck, pingCheck, runHealthz, syncLoopCheck } from "../server/healthz.ts";
+import { statsRoutes } from "../server/stats/stats-routes.ts";
 import { hostClock } from "../wire/host/clock.ts";
 import { setOwnOomScore } from "../wire/host/oom-score.ts";
 import { lockWanted, type ProcessLock, takeHandoverLock, takeProcessLock } from "../wire/host/process-lock.ts";
@@ -127,7 +128,7 @@ function serversOf(
     cells,
     reviews,
     checks,
-    otherRoutes: [...streams, ...figures.routes, ...stats.routes],
+    otherRoutes: [...streams, ...figures.routes, ...statsRoutes(stats)],
     observer: figures.observer,
     process: {
       startedWallMs,

@@ -26,7 +26,7 @@ export interface LoopWatches {
   readonly runtimeHealth: Watch;
   readonly runtimeList: Watch;
   readonly imageList: Watch;
-  readonly pressure: Watch;
+  readonly nodeUsage: Watch;
   readonly nodeGroups: Watch;
   /** Of a node with an API server. */
   readonly heartbeats: HeartbeatWatches | undefined;
@@ -41,7 +41,7 @@ export function watchLoops(turns: Turns, options: CompiledOptions, hasApi: boole
     runtimeHealth: within("runtime health", OWN_PACE_MS, 2 * requestLimitMs),
     runtimeList: within("runtime list", OWN_PACE_MS, 2 * requestLimitMs),
     imageList: within("image list", OWN_PACE_MS, 2 * requestLimitMs),
-    pressure: within("eviction", OWN_PACE_MS, requestLimitMs),
+    nodeUsage: within("node usage", OWN_PACE_MS, requestLimitMs),
     nodeGroups: within("node cgroups", OWN_PACE_MS, 0),
     heartbeats: hasApi ? heartbeatWatches(within, options) : undefined,
   };

@@ -16,7 +16,7 @@ import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import type { Pressure } from "../domain/node/conditions.ts";
 import { NO_HOLDS, type NodeHolds } from "../domain/node/node-status.ts";
 import type { NodeSync, OwnNode, Registration } from "../domain/node/own-node.ts";
-import { NO_PRESSURE } from "../domain/node/pressure.ts";
+import { NO_PRESSURE, type Observations } from "../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
@@ -127,6 +127,7 @@ export interface Cells {
   readonly nodeSynced: LatestCell<NodeSync>; // node, its status loop
   readonly nodeImages: LatestCell<readonly Image[] | undefined>; // images
   readonly pullsUnderWay: LatestTable<string, PullProgress>; // images, its pulls
+  readonly nodeUsage: LatestCell<Observations>; // stats
   readonly pressure: LatestCell<Pressure>; // eviction
   readonly mountState: LatestTable<string, PodVolumes>; // volumes
   readonly volumesKnown: LatestCell<boolean>; // volumes, once
@@ -163,6 +164,7 @@ export const makeCells = (): Cells => ({
   nodeSynced: new LatestCell<NodeSync>({ kind: "never" }),
   nodeImages: new LatestCell<readonly Image[] | undefined>(undefined),
   pullsUnderWay: new LatestTable(),
+  nodeUsage: new LatestCell<Observations>(new Map()),
   pressure: new LatestCell<Pressure>(NO_PRESSURE),
   mountState: new LatestTable(),
   volumesKnown: new LatestCell(false),

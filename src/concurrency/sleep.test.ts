@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { VirtualClock } from "../../sim/virtual-clock.ts";
-import { sleep } from "./sleep.ts";
+import { pause, sleep } from "./sleep.ts";
 
 test("sleeps as long as asked, and leaves no listener behind", async () => {
   const clock = new VirtualClock();
@@ -28,5 +28,17 @@ test("wakes at once with the signal's reason, and leaves no timer behind", async
 test("does not start when the signal has aborted before", async () => {
   const clock = new VirtualClock();
   await assert.rejects(sleep(clock, 1000, AbortSignal.abort(new Error("gone"))), new Error("gone"));
+  assert.equal(clock.pending, 0);
+});
+
+test("a pause ends with its time or with the signal, and is no error", async () => {
+  const clock = new VirtualClock();
+  const controller = new AbortController();
+  const first = pause(clock, 1000, controller.signal);
+  await clock.advance(1000);
+  await first;
+  const second = pause(clock, 1000, controller.signal);
+  controller.abort(new Error("shutting down"));
+  await second;
   assert.equal(clock.pending, 0);
 });

@@ -18,3 +18,7 @@ export function sleep(clock: Clock, delayMs: number, signal: AbortSignal): Promi
     signal.addEventListener("abort", onAbort, { once: true });
   });
 }
+
+/** As `sleep`, but ends without an error when the signal aborts: for a loop that then looks at the signal itself. */
+export const pause = (clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> =>
+  sleep(clock, delayMs, signal).catch(() => undefined);

@@ -1,5 +1,5 @@
 /** A port that is taken costs a line in the log every five seconds and nothing else: it is tried again for as long as the process runs. */
-import { sleep } from "../concurrency/sleep.ts";
+import { pause } from "../concurrency/sleep.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Log } from "../ports/log.ts";
 
@@ -15,6 +15,6 @@ export async function keepListening(
     const error = await listen();
     if (error === undefined || shutdown.aborted) return;
     log.error(failure, error);
-    await sleep(clock, AGAIN_MS, shutdown).catch(() => {});
+    await pause(clock, AGAIN_MS, shutdown);
   }
 }

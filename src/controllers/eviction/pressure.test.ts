@@ -5,13 +5,14 @@ import { machineFacts } from "../../../test/support/node-world.ts";
 import { parseThresholds } from "../../app/options/eviction-thresholds.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { Pressure } from "../../domain/node/conditions.ts";
-import { NO_PRESSURE } from "../../domain/node/pressure.ts";
+import { NO_PRESSURE, type Observations, signalsOf } from "../../domain/node/pressure.ts";
 import type { CgroupMemory, Cgroups } from "../../ports/cgroups.ts";
+import { runNodeUsage } from "../stats/node-usage.ts";
 import { runPressure } from "./pressure.ts";
 
 const GIB = 2n ** 30n;
 
-function world(statements: Readonly<Record<string, string>>, enforcesPods = true) {
+function world(statements: Readonly<Record<string, string>>, { enforcesPods = true, away = false } = {}) {
   const clock = new ManualClock();
   const stop = new AbortController();
   const pressure = new LatestCell<Pressure>(NO_PRESSURE);
@@ -37,7 +38,9 @@ function world(statements: Readonly<Record<string, string>>, enforcesPods = true
     filesystem: async (path: string) => machine.disks.get(path) ?? Promise.reject(new Error(`no ${path}`)),
   };
   const images = {
+    away,
     imageFilesystems: async () => {
+      if (images.away) throw new Error("unavailable");
       asked.images += 1;
       return { images: [{ wallNs: 0n, mountpoint: "/images" }], containers: [] };
     },
@@ -45,25 +48,26 @@ function world(statements: Readonly<Record<string, string>>, enforcesPods = true
   const kubepods: { value: CgroupMemory | undefined } = { value: { workingSetBytes: 0n, limitBytes: 4n * GIB } };
   const cgroups = new LatestCell<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>(undefined);
   cgroups.set({ pods: { memory: async (name) => (name.join("/") === "kubepods" ? kubepods.value : undefined) } });
-  const running = runPressure(
-    {
-      cgroups,
-      machine,
-      images,
-      clock,
-      pressure,
-      watch: { turned: () => {} },
-      log: { info: () => {}, error: (_m, error) => void troubles.push(String(error)) },
-      options: {
-        rootFolder: "/root",
-        imageFolderEveryMs: 300_000,
-        thresholds: parseThresholds(statements),
-        enforcesPods,
-        holdMs: 300_000,
+  const thresholds = parseThresholds(statements);
+  const nodeUsage = new LatestCell<Observations>(new Map());
+  const log = { info: () => {}, error: (_m: string, error: unknown) => void troubles.push(String(error)) };
+  const running = Promise.all([
+    runNodeUsage(
+      {
+        cgroups,
+        machine,
+        images,
+        clock,
+        log,
+        nodeUsage,
+        watch: { turned: () => {} },
+        rootDirectory: "/root",
+        signals: signalsOf(thresholds, enforcesPods),
       },
-    },
-    stop.signal,
-  );
+      stop.signal,
+    ),
+    runPressure({ nodeUsage, pressure, clock, log, thresholds, holdMs: 300_000 }, stop.signal),
+  ]);
   const end = async () => {
     stop.abort();
     await running;
@@ -123,7 +127,7 @@ for (const [name, enforces, memory] of [
   ["have no group yet", true, undefined],
 ] as const) {
   test(`[17.2] pods that ${name} are no shortage`, async () => {
-    const w = world({ "memory.available": "100Mi" }, enforces);
+    const w = world({ "memory.available": "100Mi" }, { enforcesPods: enforces });
     w.kubepods.value = memory;
     await w.clock.advance(10_000);
     assert.deepEqual([w.pressure.value, w.troubles], [NO_PRESSURE, []]);
@@ -155,17 +159,17 @@ test("[17.2] what cannot be measured is reported and hides nothing else", async 
 });
 
 test("[17.2] a runtime that is away is asked again where its images are, and then left alone", async () => {
-  const w = world({ "imagefs.available": "15%" });
-  const { imageFilesystems } = w.images;
-  w.images.imageFilesystems = () => Promise.reject(new Error("unavailable"));
+  const w = world({ "imagefs.available": "15%" }, { away: true });
   w.machine.disks.set("/images", w.disk(1n));
   await w.clock.advance(20_000);
   assert.equal(w.pressure.value.disk, false);
-  w.images.imageFilesystems = imageFilesystems;
+  w.images.away = false;
   await w.clock.advance(10_000);
   assert.equal(w.pressure.value.disk, true);
   await w.clock.advance(280_000);
   assert.equal(w.asked.images, 1);
+  await w.clock.advance(330_000);
+  assert.equal(w.asked.images, 2, "after ten minutes");
   await w.end();
 });
 

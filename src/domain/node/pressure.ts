@@ -65,6 +65,16 @@ export function thresholdsMet(thresholds: readonly Threshold[], observations: Ob
   });
 }
 
+/** The signals that thresholds need. Where pods as a whole are held to a limit of memory, what is left of that is one, too. */
+export function signalsOf(thresholds: readonly Threshold[], enforcesPods: boolean): ReadonlySet<Signal> {
+  const signals = new Set<Signal>();
+  for (const { signal } of thresholds) if (isSignal(signal)) signals.add(signal);
+  if (enforcesPods && signals.has("memory.available")) signals.add("allocatableMemory.available");
+  return signals;
+}
+
+const isSignal = (name: string): name is Signal => Object.hasOwn(CONDITION_OF, name);
+
 /** A share in single precision, as the Go kubelet reckons: the thresholds then meet at the same byte. */
 const amountOf = ({ value }: Threshold, capacity: bigint): bigint =>
   value.kind === "amount" ? value.amount : BigInt(Math.trunc(Number(capacity) * Math.fround(value.share)));

@@ -17,7 +17,7 @@ import { type CpuSamples, lacksRates, nextSamples } from "../../domain/stats/usa
 import type { Clock } from "../../ports/clock.ts";
 import type { Stats, StatsDetail } from "../../ports/stats.ts";
 
-export interface NodeFiguresParts {
+export interface NodeReadingsParts {
   readonly clock: Clock;
   readonly stats: Stats;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
@@ -30,7 +30,7 @@ export interface NodeFiguresParts {
   readonly storagePaths: () => readonly string[];
 }
 
-export interface NodeFigures {
+export interface NodeReading {
   readonly reading: StatsReading;
   readonly pods: readonly StatsPod[];
   readonly systemGroups: SystemGroups;
@@ -40,24 +40,24 @@ export interface NodeFigures {
 const DETAILS: readonly StatsDetail[] = ["usage", "summary", "everything"];
 const SECOND_LOOK_MS = 150;
 
-export class NodeFiguresReader {
-  readonly #parts: NodeFiguresParts;
-  readonly #shared: SharedReading<StatsDetail, NodeFigures>;
+export class NodeReadings {
+  readonly #parts: NodeReadingsParts;
+  readonly #shared: SharedReading<StatsDetail, NodeReading>;
   readonly #shutdown: AbortSignal;
   #samples: CpuSamples = new Map();
   #ownGroup: string | undefined;
 
-  constructor(parts: NodeFiguresParts, shutdown: AbortSignal) {
+  constructor(parts: NodeReadingsParts, shutdown: AbortSignal) {
     this.#parts = parts;
     this.#shutdown = shutdown;
     this.#shared = new SharedReading({ clock: parts.clock, details: DETAILS, read: (detail) => this.#read(detail) });
   }
 
-  ask(detail: StatsDetail, signal: AbortSignal): Promise<NodeFigures> {
+  ask(detail: StatsDetail, signal: AbortSignal): Promise<NodeReading> {
     return this.#shared.ask(detail, signal);
   }
 
-  async #read(detail: StatsDetail): Promise<NodeFigures> {
+  async #read(detail: StatsDetail): Promise<NodeReading> {
     const systemGroups = await this.#systemGroups();
     const first = await this.#readOnce(detail, systemGroups);
     if (!lacksRates(this.#samples)) return first;
@@ -65,7 +65,7 @@ export class NodeFiguresReader {
     return this.#readOnce(detail, systemGroups);
   }
 
-  async #readOnce(detail: StatsDetail, systemGroups: SystemGroups): Promise<NodeFigures> {
+  async #readOnce(detail: StatsDetail, systemGroups: SystemGroups): Promise<NodeReading> {
     const { stats, podRuntimeStatus, folders } = this.#parts;
     const pods = statsPods(podRuntimeStatus.keys().flatMap((uid) => podRuntimeStatus.get(uid) ?? []));
     const reading = await stats.read(

@@ -1,0 +1,140 @@
+/**
+ * Measures every ten seconds what the node has left of memory, disk and processes, as far as a threshold needs it, and leaves it in the cell
+ * `nodeUsage`. A signal that could not be measured is logged and left out.
+ */
+import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { pause } from "../../concurrency/sleep.ts";
+import type { Watch } from "../../concurrency/turns.ts";
+import type { Observation, Observations, Signal } from "../../domain/node/pressure.ts";
+import { KUBEPODS } from "../../domain/resources/cgroup-name.ts";
+import type { Cgroups } from "../../ports/cgroups.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { Images } from "../../ports/images.ts";
+import type { Log } from "../../ports/log.ts";
+import type { FilesystemFacts, Machine } from "../../ports/machine.ts";
+
+const MEASURE_EVERY_MS = 10_000;
+/** The directory of the image store may change only with a restart of the runtime, and costs a call. */
+const IMAGE_DIRECTORY_EVERY_MS = 600_000;
+
+export interface NodeUsageParts {
+  readonly machine: Pick<Machine, "facts" | "memoryWorkingSetBytes" | "processCount" | "filesystem">;
+  readonly images: Pick<Images, "imageFilesystems">;
+  /** Undefined until the runtime has said which driver it uses. */
+  readonly cgroups: Latest<{ readonly pods: Pick<Cgroups, "memory"> } | undefined>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly nodeUsage: LatestCell<Observations>;
+  readonly rootDirectory: string;
+  readonly signals: ReadonlySet<Signal>;
+  readonly watch: Pick<Watch, "turned">;
+}
+
+export async function runNodeUsage(parts: NodeUsageParts, shutdown: AbortSignal): Promise<void> {
+  const { clock, nodeUsage, watch } = parts;
+  const imageDirectory = new ImageDirectory(parts);
+  while (!shutdown.aborted) {
+    watch.turned();
+    const observations = await measure(parts, imageDirectory, shutdown);
+    if (shutdown.aborted) return;
+    nodeUsage.set(observations);
+    await pause(clock, MEASURE_EVERY_MS, shutdown);
+  }
+}
+
+/** What measures a few signals at once, in their order; a shorter answer leaves the last ones out. */
+type Measurement = readonly [signals: readonly Signal[], read: () => Promise<readonly Observation[]>];
+
+async function measure(
+  parts: NodeUsageParts,
+  imageDirectory: ImageDirectory,
+  shutdown: AbortSignal,
+): Promise<Observations> {
+  const observations = new Map<Signal, Observation>();
+  for (const [signals, read] of measurements(parts, imageDirectory, shutdown)) {
+    if (!signals.some((signal) => parts.signals.has(signal))) continue;
+    try {
+      for (const [index, observation] of (await read()).entries()) {
+        const signal = signals[index];
+        if (signal !== undefined) observations.set(signal, observation);
+      }
+    } catch (error) {
+      if (!shutdown.aborted) parts.log.error("Measuring failed", error, { signals: signals.join(",") });
+    }
+  }
+  return observations;
+}
+
+const measurements = (
+  { machine, cgroups, rootDirectory }: NodeUsageParts,
+  imageDirectory: ImageDirectory,
+  shutdown: AbortSignal,
+): readonly Measurement[] => [
+  [
+    ["memory.available"],
+    async () => {
+      const { memoryBytes } = await machine.facts();
+      return [leftOf(memoryBytes, await machine.memoryWorkingSetBytes())];
+    },
+  ],
+  [
+    ["allocatableMemory.available"],
+    async () => {
+      const memory = await cgroups.value?.pods.memory(KUBEPODS);
+      return memory?.limitBytes === undefined ? [] : [leftOf(memory.limitBytes, memory.workingSetBytes)];
+    },
+  ],
+  [
+    ["pid.available"],
+    async () => {
+      const { pidsMax } = await machine.facts();
+      return [{ available: BigInt(pidsMax - (await machine.processCount())), capacity: BigInt(pidsMax) }];
+    },
+  ],
+  [
+    ["nodefs.available", "nodefs.inodesFree"],
+    async () => filesystemObservations(await machine.filesystem(rootDirectory)),
+  ],
+  [
+    ["imagefs.available", "imagefs.inodesFree"],
+    async () => {
+      const directory = await imageDirectory.read(shutdown);
+      return directory === undefined ? [] : filesystemObservations(await machine.filesystem(directory));
+    },
+  ],
+];
+
+const leftOf = (capacity: bigint, used: bigint): Observation => ({
+  available: used < capacity ? capacity - used : 0n,
+  capacity,
+});
+
+/** A file system without a fixed number of inodes, such as btrfs, cannot run out of them. */
+const filesystemObservations = (facts: FilesystemFacts): readonly Observation[] => [
+  { available: facts.availableBytes, capacity: facts.capacityBytes },
+  ...(facts.inodes === 0n ? [] : [{ available: facts.inodesFree, capacity: facts.inodes }]),
+];
+
+/** Where the runtime keeps images: asked rarely, and the last answer while the runtime is away. */
+class ImageDirectory {
+  readonly #parts: NodeUsageParts;
+  #path: string | undefined;
+  #askedMs: number | undefined;
+
+  constructor(parts: NodeUsageParts) {
+    this.#parts = parts;
+  }
+
+  async read(shutdown: AbortSignal): Promise<string | undefined> {
+    const { images, clock, log } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    if (this.#path !== undefined && nowMs - (this.#askedMs ?? 0) < IMAGE_DIRECTORY_EVERY_MS) return this.#path;
+    try {
+      this.#path = (await images.imageFilesystems(shutdown)).images[0]?.mountpoint ?? this.#path;
+      this.#askedMs = nowMs;
+    } catch (error) {
+      log.info(2, "Where the image store lies is not known yet", { error });
+    }
+    return this.#path;
+  }
+}
