@@ -15,7 +15,7 @@ import type { Random } from "../ports/random.ts";
 import { afterFailure } from "./informer-recovery.ts";
 import { type Latest, LatestCell } from "./latest-cell.ts";
 import { linkSignals } from "./link-signals.ts";
-import { sleep } from "./sleep.ts";
+import { pause } from "./sleep.ts";
 
 interface InformerStore<T> {
   /** False until the first list is complete. */
@@ -99,7 +99,7 @@ class InformerLoop<T extends ApiObject> {
       if (atOnce && this.#failures === 1) continue;
       const askedMs = failure instanceof ApiError ? (failure.retryAfterMs ?? 0) : 0;
       const waitMs = Math.max(backoffMs(backoff, this.#failures, random.fraction()), askedMs);
-      await sleep(clock, waitMs, signal).catch(() => {}); // Rejects only when the signal aborts, which ends the loop.
+      await pause(clock, waitMs, signal);
     }
   }
 

@@ -7,6 +7,7 @@ import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
@@ -94,16 +95,16 @@ export async function writeCheckpoints(
     await write(ACTUATED_FILE, actuatedNow(admittedPods, podOutcomes, found.actuated.pods));
   };
   try {
-    // Before every pod is known again, what was left here says more than we could.
-    await waitForValue(sourcesReady, (isReady) => isReady, shutdown);
-    for (let seen = -1; !shutdown.aborted; seen = await changes.changed(seen, shutdown)) {
-      // What starts meanwhile is not kept waiting for the disk.
-      await sleep(parts.clock, PAUSE_MS, shutdown);
-      seen = changes.version;
-      await writeBoth();
-    }
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
+    await unlessShutDown(shutdown, async () => {
+      // Before every pod is known again, what was left here says more than we could.
+      await waitForValue(sourcesReady, (isReady) => isReady, shutdown);
+      for (let seen = -1; !shutdown.aborted; seen = await changes.changed(seen, shutdown)) {
+        // What starts meanwhile is not kept waiting for the disk.
+        await sleep(parts.clock, PAUSE_MS, shutdown);
+        seen = changes.version;
+        await writeBoth();
+      }
+    });
   } finally {
     for (const end of unwatch) end();
   }

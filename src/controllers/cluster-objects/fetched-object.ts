@@ -4,7 +4,7 @@
  */
 import { type BackoffCurve, backoffMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import { ApiError, isNotFound } from "../../ports/api-error.ts";
 import type { ApiObject, ApiServer, ObjectName, Resource } from "../../ports/api-server.ts";
@@ -59,6 +59,6 @@ export async function fetchUntilSettled<T extends ApiObject>(
     }
     if (!isEarly) tries += 1;
     const waitMs = isEarly ? REFUSED_WAIT_MS : Math.max(backoffMs(BACKOFF, tries, random.fraction()), askedMs);
-    await sleep(clock, waitMs, signal).catch(() => undefined); // Rejects only when the signal aborts, which ends the loop.
+    await pause(clock, waitMs, signal);
   }
 }

@@ -11,6 +11,7 @@ import { assertNever } from "../../base/assert.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
 import { unlessAborted } from "../../concurrency/unless-aborted.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { boundVolumeName, isClaimed } from "../../domain/cluster-objects/bound-claim.ts";
 import { type KnownObject, objectKey } from "../../domain/cluster-objects/known-object.ts";
 import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
@@ -35,10 +36,10 @@ export async function runReferencedObjects(parts: ReferencedObjectsParts, shutdo
   const referrals = new Referrals(parts, shutdown);
   const unwatch = admittedPods.watch((uid) => referrals.look(uid));
   try {
-    for (const uid of admittedPods.keys()) referrals.look(uid);
-    await unlessAborted(referrals.failed, shutdown);
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
+    await unlessShutDown(shutdown, async () => {
+      for (const uid of admittedPods.keys()) referrals.look(uid);
+      await unlessAborted(referrals.failed, shutdown);
+    });
   } finally {
     unwatch();
     await referrals.end();

@@ -3,9 +3,8 @@
  * end that hangs after its grace is in `blockedEnds` until it goes on, and its pod's owner has heard of it, once for each step.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
-import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { untilAborted } from "../../concurrency/until-aborted.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
@@ -61,25 +60,19 @@ export class Endings {
 
   async run(shutdown: AbortSignal): Promise<void> {
     const { clock, log, endSteps, mountState, publishTroubles } = this.#parts;
-    const worker = new KeyedWorker<string>({
-      turn: (uid) => this.#turn(uid, (ms) => timers.wakeIn(uid, ms)),
+    const loop = new KeyedLoop<string>({
+      clock,
+      turn: (uid, { wakeIn }) => this.#turn(uid, wakeIn),
       onBug: (uid, error) => log.error("a pod's end could not be followed, in an unforeseen way", error, { uid }),
       shutdown,
     });
-    const timers = new TimerQueue<string>(clock, (uid) => worker.wake(uid));
     const wake = (uid: string) => {
-      if (endSteps.get(uid) !== undefined || this.#followed.has(uid)) worker.wake(uid);
-      else timers.cancel(uid);
+      if (endSteps.get(uid) !== undefined || this.#followed.has(uid)) loop.wake(uid);
+      else loop.cancelAlarm(uid);
     };
-    const unwatch = [endSteps, mountState, publishTroubles].map((table) => table.watch(wake));
+    for (const table of [endSteps, mountState, publishTroubles]) loop.watch(table, wake);
     for (const uid of endSteps.keys()) wake(uid);
-    try {
-      await untilAborted(shutdown);
-    } finally {
-      for (const end of unwatch) end();
-      timers.close();
-      await worker.drained();
-    }
+    await loop.run(() => untilAborted(shutdown));
   }
 
   async #turn(uid: string, wakeIn: (ms: number) => void): Promise<void> {

@@ -4,7 +4,7 @@
  */
 
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { type OomReading, readOomLine, systemOomMessage } from "../../domain/host/oom-kill.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -50,7 +50,7 @@ export async function runOomWatcher(parts: OomWatcherParts, shutdown: AbortSigna
     } catch (error) {
       if (shutdown.aborted) return;
       log.error("The kernel's messages cannot be followed; trying again", error);
-      await sleep(clock, AGAIN_MS, shutdown).catch(() => undefined);
+      await pause(clock, AGAIN_MS, shutdown);
     }
   }
 }

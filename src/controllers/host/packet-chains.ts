@@ -2,7 +2,7 @@
  * Keeps the iptables chains that others look for: made at the start, looked for every minute, and made again when somebody flushed them. Nothing of
  * the agent needs them, so a machine without iptables, or one that refuses, is said once and runs on.
  */
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import { CANARIES, chainSteps } from "../../domain/host/packet-chains.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -30,7 +30,7 @@ export async function runPacketChains(parts: PacketChainsParts, shutdown: AbortS
     log.info(0, isMade ? "Initialized iptables rules." : FAILED, { protocol: family });
   }
   while (!shutdown.aborted && kept.length > 0) {
-    await sleep(clock, LOOK_EVERY_MS, shutdown).catch(() => undefined);
+    await pause(clock, LOOK_EVERY_MS, shutdown);
     for (const family of kept) if (!shutdown.aborted) await look(parts, family);
   }
 }

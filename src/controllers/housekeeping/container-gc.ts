@@ -5,10 +5,10 @@
 
 import { errorText } from "../../base/error-text.ts";
 import { inSpan } from "../../concurrency/in-span.ts";
-import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
+import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { type GcPlan, gcPlan } from "../../domain/housekeeping/container-gc.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
@@ -45,23 +45,19 @@ const SCOPE = "k8s.io/kubernetes/pkg/kubelet/kuberuntime";
 
 export async function collectContainers(options: ContainerGcOptions, shutdown: AbortSignal): Promise<void> {
   const { podRuntimeStatus, podOutcomes, admittedPods, clock, log } = options;
-  const worker = new KeyedWorker<string>({
-    turn: (uid, signal) => collectPod(uid, options, signal),
+  const loop = new KeyedLoop<string>({
+    clock,
+    turn: (uid, { signal }) => collectPod(uid, options, signal),
     onBug: (uid, error) => log.error("removing a pod's dead containers failed", error, { uid }),
     shutdown,
   });
-  const unwatch = [podRuntimeStatus, podOutcomes, admittedPods].map((table) =>
-    table.watch((uid: string) => worker.wake(uid)),
-  );
-  try {
+  for (const table of [podRuntimeStatus, podOutcomes, admittedPods]) loop.watch(table, (uid: string) => loop.wake(uid));
+  await loop.run(async () => {
     while (!shutdown.aborted) {
-      for (const uid of podRuntimeStatus.keys()) worker.wake(uid);
-      await sleep(clock, EVERY_MS, shutdown).catch(() => undefined);
+      for (const uid of podRuntimeStatus.keys()) loop.wake(uid);
+      await pause(clock, EVERY_MS, shutdown);
     }
-  } finally {
-    for (const end of unwatch) end();
-    await worker.drained();
-  }
+  });
 }
 
 async function collectPod(uid: string, options: ContainerGcOptions, signal: AbortSignal): Promise<void> {

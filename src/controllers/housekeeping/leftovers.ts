@@ -6,6 +6,7 @@ import { changedWithin } from "../../concurrency/changed-within.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
@@ -52,14 +53,14 @@ export async function removeLeftovers(options: LeftoversOptions, shutdown: Abort
     }),
   );
   try {
-    while (!shutdown.aborted) {
-      const seen = forgotten.version;
-      if (sourcesReady.value && volumesKnown.value) await sweepAll(options, shutdown);
-      await sleep(clock, NOT_SOONER_MS, shutdown);
-      await changedWithin(clock, [{ cell: forgotten, seen }], EVERY_MS - NOT_SOONER_MS, shutdown);
-    }
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
+    await unlessShutDown(shutdown, async () => {
+      while (!shutdown.aborted) {
+        const seen = forgotten.version;
+        if (sourcesReady.value && volumesKnown.value) await sweepAll(options, shutdown);
+        await sleep(clock, NOT_SOONER_MS, shutdown);
+        await changedWithin(clock, [{ cell: forgotten, seen }], EVERY_MS - NOT_SOONER_MS, shutdown);
+      }
+    });
   } finally {
     for (const end of unwatch) end();
   }

@@ -6,12 +6,13 @@
  * Killed at any step it loses nothing: a log that is not there is asked for anew at the next look, and what is left of a compression goes
  * with the next rotation. Making room comes first and needs none; a full disk keeps logs from being compressed, not from being rotated.
  */
+import { KeyedLoop, type Turn } from "../../concurrency/keyed-loop.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { type LinkedSignal, linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
-import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import type { Turnstile } from "../../concurrency/turnstile.ts";
+import { untilAborted } from "../../concurrency/until-aborted.ts";
 import { growthPerMs, type LogSize, nextLook, type RotationPolicy } from "../../domain/housekeeping/log-rotation.ts";
 import type { PodContainer, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -67,35 +68,32 @@ export class LogRotation {
       onBug: onBug("compressing"),
       shutdown,
     });
-    const looks = new KeyedWorker<string>({
-      turn: async (id, signal) => {
-        if (await this.#look(id, timers, looks, signal)) compressions.wake(id);
+    const looks: KeyedLoop<string> = new KeyedLoop<string>({
+      clock,
+      turn: async (id, turn) => {
+        if (await this.#look(id, looks, turn)) compressions.wake(id);
       },
       onBug: onBug("rotating"),
       shutdown,
     });
-    const timers = new TimerQueue<string>(clock, (id) => looks.wake(id));
-    const note = (uid: string) => this.#note(uid, looks, timers, shutdown);
-    const unwatch = podRuntimeStatus.watch(note);
+    const note = (uid: string) => this.#note(uid, looks, shutdown);
+    looks.watch(podRuntimeStatus, note);
     for (const uid of podRuntimeStatus.keys()) note(uid);
-    try {
-      await aborted(shutdown);
-    } finally {
-      unwatch();
-      timers.close();
+    await looks.run(async () => {
+      await untilAborted(shutdown);
       for (const id of this.#kept.keys()) this.#forget(id);
-      await Promise.all([looks.drained(), compressions.drained()]);
-    }
+      await compressions.drained();
+    });
   }
 
   /** Those that run are kept from now on; those that do not, no longer: they write nothing. */
-  #note(uid: string, looks: KeyedWorker<string>, timers: TimerQueue<string>, shutdown: AbortSignal): void {
+  #note(uid: string, looks: KeyedLoop<string>, shutdown: AbortSignal): void {
     if (shutdown.aborted) return;
     const running = (this.#options.podRuntimeStatus.get(uid)?.containers ?? []).filter(isKept);
     const ids = running.map(({ id }) => id);
     for (const id of this.#idsOfPods.get(uid) ?? []) {
       if (ids.includes(id)) continue;
-      timers.cancel(id);
+      looks.cancelAlarm(id);
       this.#forget(id);
     }
     if (ids.length > 0) this.#idsOfPods.set(uid, ids);
@@ -115,12 +113,7 @@ export class LogRotation {
   }
 
   /** Answers whether there may be something to compress. */
-  async #look(
-    id: string,
-    timers: TimerQueue<string>,
-    looks: KeyedWorker<string>,
-    signal: AbortSignal,
-  ): Promise<boolean> {
+  async #look(id: string, looks: KeyedLoop<string>, { signal, wakeIn }: Turn): Promise<boolean> {
     const { clock, log, policy } = this.#options;
     const kept = this.#kept.get(id);
     if (kept === undefined) return false;
@@ -134,22 +127,22 @@ export class LogRotation {
       const next = nextLook(kept.size.bytes, rate, policy);
       kept.failures = 0;
       if (!isQuiet) endWatch(kept);
-      if (next.kind === "in") timers.wakeIn(id, Math.min(next.ms, policy.everyMs));
+      if (next.kind === "in") wakeIn(Math.min(next.ms, policy.everyMs));
       else if (kept.watch === undefined) this.#lookWhenWritten(kept, next.notBeforeMs, looks);
-      timers.wakeIn(id, policy.everyMs);
+      wakeIn(policy.everyMs);
       return rotated || isFirst;
     } catch (error) {
       if (signal.aborted) return false;
       const message = error instanceof LogRotationError ? error.step : "a container's log could not be looked at";
       log.error(message, error, { containerID: id, path: kept.container.logPath });
-      timers.wakeIn(id, Math.min(RETRY_MS_MIN * 2 ** kept.failures, policy.everyMs));
+      wakeIn(Math.min(RETRY_MS_MIN * 2 ** kept.failures, policy.everyMs));
       kept.failures += 1;
       return false;
     }
   }
 
   /** One wait is enough for as long as nothing is written. */
-  #lookWhenWritten(kept: Kept, notBeforeMs: number, looks: KeyedWorker<string>): void {
+  #lookWhenWritten(kept: Kept, notBeforeMs: number, looks: KeyedLoop<string>): void {
     const { id } = kept.container;
     if (this.#kept.get(id) !== kept) return;
     const watch = linkSignals();
@@ -201,10 +194,3 @@ function endWatch(kept: Kept): void {
 }
 
 const isKept = ({ state, logPath }: PodContainer): boolean => state === "running" && logPath.startsWith("/");
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
-}

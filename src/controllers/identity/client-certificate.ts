@@ -7,6 +7,7 @@
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { type CertificatePair, nodeSubject } from "../../domain/identity/certificate-pair.ts";
 import { type CertificateState, lookEveryMs, validPair } from "../../domain/identity/certificate-state.ts";
 import { ApiError } from "../../ports/api-error.ts";
@@ -37,11 +38,7 @@ const INVALID_MS_MAX = 5 * 60_000;
 
 export async function runClientCertificate(parts: ClientCertificateParts, shutdown: AbortSignal): Promise<void> {
   const loop = new ClientCertificate(parts);
-  try {
-    await loop.run(shutdown);
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
-  }
+  await unlessShutDown(shutdown, () => loop.run(shutdown));
 }
 
 class ClientCertificate {

@@ -5,6 +5,7 @@
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { type CertificateState, lookEveryMs, validPair } from "../../domain/identity/certificate-state.ts";
 import type { ServingCertificate } from "../../domain/identity/serving-certificate.ts";
 import { servingTemplate } from "../../domain/identity/serving-names.ts";
@@ -59,9 +60,7 @@ export async function runServingCertificate(parts: ServingCertificateParts, shut
   using linked = linkSignals(shutdown);
   const both = [rotation.run(linked.signal), publish(parts, linked.signal)];
   try {
-    await Promise.race(both);
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
+    await unlessShutDown(shutdown, () => Promise.race(both));
   } finally {
     linked.abort(new Error("the other half has ended"));
     await Promise.allSettled(both);

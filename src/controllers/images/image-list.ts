@@ -1,7 +1,7 @@
 /** What the runtime's image store holds, listed now and then. The cell changes only when the list does. */
 import { jsonEqual } from "../../base/json-equal.ts";
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
 import type { Image } from "../../domain/runtime/image.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -35,6 +35,6 @@ export async function runImageList(
       log.info(2, "Listing the images failed, trying again", { error });
     }
     const waitMs = nodeImages.value === undefined ? FIRST_LIST_EVERY_MS : LIST_EVERY_MS;
-    await sleep(clock, waitMs, shutdown).catch(() => {}); // Rejects only when the signal aborts, which ends the loop.
+    await pause(clock, waitMs, shutdown);
   }
 }

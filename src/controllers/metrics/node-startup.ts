@@ -1,5 +1,6 @@
 /** Measures how long this node took to be ready, step by step, the first time in the life of this agent. Over when it is. */
 import type { Latest } from "../../concurrency/latest-cell.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { NodeMetrics } from "../../domain/metrics/node-metrics.ts";
 import type { NodeSync, Registration } from "../../domain/node/own-node.ts";
@@ -16,7 +17,7 @@ export interface NodeStartupParts {
 
 export async function watchNodeStartup(parts: NodeStartupParts, shutdown: AbortSignal): Promise<void> {
   const { clock, begin, metrics, nodeRegistered, nodeSynced } = parts;
-  try {
+  await unlessShutDown(shutdown, async () => {
     await waitForValue(nodeRegistered, ({ kind }) => kind !== "pending", shutdown);
     // A Node that was there already when this agent came says nothing of how long it takes to make one.
     if (nodeRegistered.value.kind !== "registered" || !nodeRegistered.value.reported) return;
@@ -29,7 +30,5 @@ export async function watchNodeStartup(parts: NodeStartupParts, shutdown: AbortS
     await waitForValue(nodeSynced, (sync) => sync.kind === "synced" && sync.ready, shutdown);
     set(metrics.afterRegistration, clock.wallMs() - registeredWallMs);
     set(metrics.whole, clock.wallMs() - begin.bootWallMs);
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
-  }
+  });
 }

@@ -3,7 +3,7 @@
 import type { Node } from "../../api/gen/core-v1.ts";
 import { csiNodes } from "../../api/resources.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import { CSI_NODE_HOLD, firstCsiNode, reconciledCsiNode } from "../../domain/node/csi-node.ts";
 import { NO_HOLDS, type NodeHolds } from "../../domain/node/node-status.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
@@ -39,7 +39,7 @@ export async function runCsiNode(parts: CsiNodeParts, shutdown: AbortSignal): Pr
       if (shutdown.aborted) return;
       log.error("The CSINode could not be published, trying again", error, { node: nodeName });
     }
-    await sleep(clock, waitMs, shutdown).catch(() => {}); // Rejects only when the signal aborts, which ends the loop.
+    await pause(clock, waitMs, shutdown);
   }
 }
 

@@ -7,6 +7,7 @@ import { leases } from "../../api/resources.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { LEASE_NAMESPACE, type LeaseOptions, newLease, renewEveryMs, renewedLease } from "../../domain/node/lease.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../ports/api-error.ts";
@@ -35,14 +36,12 @@ export interface LeaseParts {
 
 export async function runLease(parts: LeaseParts, shutdown: AbortSignal): Promise<void> {
   const loop = new LeaseLoop(parts);
-  try {
+  await unlessShutDown(shutdown, async () => {
     for (;;) {
       await loop.renew(shutdown);
       await sleep(parts.clock, renewEveryMs(parts.options, parts.random.fraction()), shutdown);
     }
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
-  }
+  });
 }
 
 class LeaseLoop {

@@ -7,6 +7,7 @@ import { nodes } from "../../api/resources.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import { isReady } from "../../domain/node/conditions.ts";
 import { nodePatch } from "../../domain/node/node-patch.ts";
@@ -69,11 +70,7 @@ export interface NodeStatusParts {
 
 export async function runNodeStatus(parts: NodeStatusParts, shutdown: AbortSignal): Promise<void> {
   const loop = new NodeStatusLoop(parts);
-  try {
-    await loop.run(shutdown);
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
-  }
+  await unlessShutDown(shutdown, () => loop.run(shutdown));
 }
 
 class NodeStatusLoop {

@@ -1,6 +1,7 @@
 /** Hands the ranges that pods have their addresses from to the runtime: those the cluster gave this node, once for each change, or the operator's. */
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
@@ -17,11 +18,9 @@ export interface PodCidrParts {
 /** Without an API server the operator says it, once and for all. */
 export async function givePodCidr(podCidr: string, parts: PodCidrParts, shutdown: AbortSignal): Promise<void> {
   if (podCidr === "") return;
-  try {
+  await unlessShutDown(shutdown, async () => {
     while (!(await isTaken("", podCidr, parts, shutdown))) await sleep(parts.clock, RETRY_MS, shutdown);
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
-  }
+  });
 }
 
 export async function runPodCidr(
@@ -31,7 +30,7 @@ export async function runPodCidr(
   const { clock, ownNode } = parts;
   let handed = "";
   let seen = -1;
-  try {
+  await unlessShutDown(shutdown, async () => {
     for (;;) {
       seen = await ownNode.changed(seen, shutdown);
       const { value } = ownNode;
@@ -44,9 +43,7 @@ export async function runPodCidr(
         seen = -1; // Looks again even if nothing changed.
       }
     }
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
-  }
+  });
 }
 
 async function isTaken(

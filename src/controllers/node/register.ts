@@ -6,7 +6,7 @@ import type { Node } from "../../api/gen/core-v1.ts";
 import { nodes } from "../../api/resources.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import { initialNode, type RegistrationOptions, reconciledNode } from "../../domain/node/initial-node.ts";
 import { nodePatch } from "../../domain/node/node-patch.ts";
 import type { NodeEvent, NodeOptions } from "../../domain/node/node-status.ts";
@@ -66,7 +66,7 @@ export async function runRegistration(parts: RegisterParts, shutdown: AbortSigna
       if (shutdown.aborted) return;
       log.error("Unable to register node with API server", error, { node: options.name });
     }
-    await sleep(clock, waitMs, shutdown).catch(() => {}); // Rejects only when the signal aborts, which ends the loop.
+    await pause(clock, waitMs, shutdown);
   }
 }
 

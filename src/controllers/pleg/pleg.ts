@@ -12,7 +12,7 @@ import { KeyedWorker, type TurnObserver } from "../../concurrency/keyed-worker.t
 import type { LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause, sleep } from "../../concurrency/sleep.ts";
 import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import type { Watch } from "../../concurrency/turns.ts";
 import type { PlegMetrics } from "../../domain/metrics/runtime-metrics.ts";
@@ -94,7 +94,7 @@ export class Pleg {
         if (shutdown.aborted) break;
         this.#options.log.error("the runtime could not be listed", error);
         round.abort(error);
-        await sleep(this.#options.clock, retryMs, shutdown).catch(() => undefined);
+        await pause(this.#options.clock, retryMs, shutdown);
         retryMs = Math.min(retryMs * 2, RETRY_MS_MAX);
       }
     }
@@ -146,7 +146,7 @@ export class Pleg {
       const waitMs = RELIST_MS_MIN + random.fraction() * (RELIST_MS_MAX - RELIST_MS_MIN);
       using nap = linkSignals(signal);
       end.wake = () => nap.abort(undefined);
-      if (end.how === undefined) await sleep(clock, waitMs, nap.signal).catch(() => undefined);
+      if (end.how === undefined) await pause(clock, waitMs, nap.signal);
       signal.throwIfAborted();
       if (end.how !== undefined) return end.how;
       this.#options.watch.turned();

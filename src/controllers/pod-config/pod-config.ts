@@ -1,6 +1,7 @@
 /** Merges the sources into `desiredPods` whenever one of them has something new. */
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { podSubject } from "../../domain/events/recorded-event.ts";
 import type { DesiredPods, SourceState } from "../../domain/pod/desired-pod.ts";
 import type { PodSource } from "../../domain/pod/pod-identity.ts";
@@ -27,11 +28,7 @@ export async function runPodConfig(parts: PodConfigParts, shutdown: AbortSignal)
     const { desired, refusals } = mergeSources(states, desiredPods.value, clock.wallMs());
     told = tell(refusals, told, parts);
     desiredPods.set(desired);
-    try {
-      await changedWithin(clock, seen, Number.POSITIVE_INFINITY, shutdown);
-    } catch (error) {
-      if (!shutdown.aborted) throw error;
-    }
+    await unlessShutDown(shutdown, () => changedWithin(clock, seen, Number.POSITIVE_INFINITY, shutdown));
   }
 }
 

@@ -6,6 +6,7 @@
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { HostFiles } from "../../ports/host-files.ts";
@@ -55,11 +56,7 @@ async function readFolder(
     if (pods !== undefined && isNews(state.value, pods)) state.set({ kind: "seen", pods });
     const waits = manifests !== undefined && pods === undefined;
     const wakers = [{ cell: hints, seen: hinted }, ...(waits ? [{ cell: listedSandboxes, seen: listed }] : [])];
-    try {
-      await changedWithin(clock, wakers, options.checkEveryMs, shutdown);
-    } catch (error) {
-      if (!shutdown.aborted) throw error;
-    }
+    await unlessShutDown(shutdown, () => changedWithin(clock, wakers, options.checkEveryMs, shutdown));
   }
 }
 

@@ -1,6 +1,7 @@
 /** Static pods from a URL, asked for again and again. What cannot be fetched or used changes nothing. */
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { SourceState } from "../../domain/pod/desired-pod.ts";
 import type { StaticManifest } from "../../domain/static-pods/static-pod-source.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -37,14 +38,12 @@ export async function runUrlSource(
 ): Promise<void> {
   const source = new UrlSource(options, parts);
   while (!shutdown.aborted) {
-    try {
+    await unlessShutDown(shutdown, async () => {
       const seen = parts.listedSandboxes.version;
       await source.look(shutdown);
       const wakers = source.waits ? [{ cell: parts.listedSandboxes, seen }] : [];
       await changedWithin(parts.clock, wakers, options.checkEveryMs, shutdown);
-    } catch (error) {
-      if (!shutdown.aborted) throw error;
-    }
+    });
   }
 }
 

@@ -4,6 +4,7 @@
  * with the next answer.
  */
 import type { Node, Pod } from "../../api/gen/core-v1.ts";
+import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import { LagMeter } from "../../concurrency/lag-meter.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
@@ -100,20 +101,23 @@ export class ProbeLoop {
       { clock, prober, execs, lag: new LagMeter(clock), userAgent },
       shutdown,
     );
-    const pods = new KeyedWorker<string>({
+    const pods = new KeyedLoop<string>({
+      clock,
       turn: async (uid) => this.#look(uid, rounds, (id) => writer.wake(id)),
       onBug,
       shutdown,
     });
-    const unwatch = [podOutcomes.watch((uid) => pods.wake(uid)), admittedPods.watch((uid) => pods.wake(uid))];
-    try {
-      for (const uid of podOutcomes.keys()) pods.wake(uid);
-      this.#forgetUnwanted();
-      await whenever(sourcesReady, () => this.#forgetUnwanted(), shutdown);
-    } finally {
-      for (const end of unwatch) end();
-      await Promise.all([rounds.close(), pods.drained(), writer.drained()]);
-    }
+    pods.watch(podOutcomes, (uid) => pods.wake(uid));
+    pods.watch(admittedPods, (uid) => pods.wake(uid));
+    await pods.run(async () => {
+      try {
+        for (const uid of podOutcomes.keys()) pods.wake(uid);
+        this.#forgetUnwanted();
+        await whenever(sourcesReady, () => this.#forgetUnwanted(), shutdown);
+      } finally {
+        await Promise.all([rounds.close(), writer.drained()]);
+      }
+    });
   }
 
   /** The address that the probes of a pod connect to; undefined while it is unknown. A pod on the host's network has the node's, whoever registered it. */

@@ -4,6 +4,7 @@
  */
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { CgroupDriver } from "../../domain/runtime/runtime-info.ts";
@@ -72,7 +73,7 @@ const hasBeenReady = (health: RuntimeHealth): boolean => health.kind === "answer
 /** The agent's second stage begins here: the runtime has been ready once and says which cgroup driver it uses. */
 export async function learnCgroupDriver(parts: CgroupDriverParts, shutdown: AbortSignal): Promise<void> {
   const { log, cgroupsOf, configured, perQos, onConfigured, runtimeHealth, cgroups } = parts;
-  try {
+  await unlessShutDown(shutdown, async () => {
     await waitForValue(runtimeHealth, hasBeenReady, shutdown);
     for (;;) {
       const settled = await settleCgroupDriver(configured, parts, shutdown);
@@ -86,9 +87,7 @@ export async function learnCgroupDriver(parts: CgroupDriverParts, shutdown: Abor
       // A runtime that was ready and does not answer now will come back; until it names its driver no pod can be placed.
       log.error("Failed to get the cgroup driver from the runtime", settled.error);
     }
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
-  }
+  });
 }
 
 /** What the operator says all groups are below must be there: it is not ours to make. Rejects as the Go kubelet refuses to start. */

@@ -15,6 +15,7 @@ import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { linkSignals } from "../../concurrency/link-signals.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { nodeSubject } from "../../domain/events/recorded-event.ts";
 import { cgroupNameOf, quotedName } from "../../domain/resources/cgroup-name.ts";
 import type { CgroupName } from "../../domain/resources/cgroup-values.ts";
@@ -70,23 +71,23 @@ export class ResourcesController {
     const wake = new Alarm();
     const unwatch = admittedPods.watch(() => wake.ring());
     try {
-      const cgroups = await watch.waits(this.#cgroupsKnown(shutdown));
-      let [dueMs, tries] = [clock.monotonicMs(), 0];
-      for (;;) {
-        watch.turned();
-        wake.reset();
-        if (clock.monotonicMs() >= dueMs) {
-          await this.#holdAll(cgroups, shutdown);
-          tries += 1;
-          const againMs = tiers.value.kind === "ready" ? EVERY_MS : backoffMs(UNTIL_READY, tries, 0.5);
-          dueMs = clock.monotonicMs() + againMs;
-        } else {
-          await this.#holdTiers(cgroups.pods, { always: false }, shutdown);
+      await unlessShutDown(shutdown, async () => {
+        const cgroups = await watch.waits(this.#cgroupsKnown(shutdown));
+        let [dueMs, tries] = [clock.monotonicMs(), 0];
+        for (;;) {
+          watch.turned();
+          wake.reset();
+          if (clock.monotonicMs() >= dueMs) {
+            await this.#holdAll(cgroups, shutdown);
+            tries += 1;
+            const againMs = tiers.value.kind === "ready" ? EVERY_MS : backoffMs(UNTIL_READY, tries, 0.5);
+            dueMs = clock.monotonicMs() + againMs;
+          } else {
+            await this.#holdTiers(cgroups.pods, { always: false }, shutdown);
+          }
+          await wake.orAfter(clock, dueMs - clock.monotonicMs(), shutdown);
         }
-        await wake.orAfter(clock, dueMs - clock.monotonicMs(), shutdown);
-      }
-    } catch (error) {
-      if (!shutdown.aborted) throw error;
+      });
     } finally {
       unwatch();
     }

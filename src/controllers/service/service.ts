@@ -4,7 +4,7 @@
  */
 import { errorText } from "../../base/error-text.ts";
 import { withDeadline } from "../../concurrency/deadline.ts";
-import { sleep } from "../../concurrency/sleep.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Log } from "../../ports/log.ts";
 import type { Random } from "../../ports/random.ts";
@@ -46,7 +46,7 @@ export async function tellUntilSaid(news: ServiceNews, parts: ServiceParts, shut
   const { clock, random } = parts;
   for (let pauseMs = AGAIN_MS_MIN; !shutdown.aborted; pauseMs = Math.min(2 * pauseMs, AGAIN_MS_MAX)) {
     if (await tellService(news, parts, shutdown)) return;
-    await sleep(clock, pauseMs * (1 + AGAIN_JITTER * random.fraction()), shutdown).catch(() => undefined);
+    await pause(clock, pauseMs * (1 + AGAIN_JITTER * random.fraction()), shutdown);
   }
 }
 
@@ -68,7 +68,7 @@ export async function feedWatchdog(
     const nowMs = clock.monotonicMs();
     if (isDone) dueMs = Math.max(dueMs + everyMs, nowMs);
     const pauseMs = isDone ? dueMs - nowMs : againMs * (1 + AGAIN_JITTER * random.fraction());
-    await sleep(clock, pauseMs, shutdown).catch(() => undefined);
+    await pause(clock, pauseMs, shutdown);
   }
 }
 

@@ -7,6 +7,7 @@ import { pods } from "../../api/resources.ts";
 import { backoffMs } from "../../base/backoff.ts";
 import { changedWithin } from "../../concurrency/changed-within.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
+import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
 import type { DesiredPods } from "../../domain/pod/desired-pod.ts";
 import { type MirrorAction, planMirrors } from "../../domain/static-pods/mirror-plan.ts";
@@ -43,11 +44,7 @@ export async function runMirrorPods(parts: MirrorPodsParts, shutdown: AbortSigna
     const cells = [parts.desiredPods, parts.ownNode, parts.endingPods, keeper.turns];
     const seen = cells.map((cell) => ({ cell, seen: cell.version }));
     const waitMs = keeper.start();
-    try {
-      await changedWithin(parts.clock, seen, waitMs, shutdown);
-    } catch (error) {
-      if (!shutdown.aborted) throw error;
-    }
+    await unlessShutDown(shutdown, () => changedWithin(parts.clock, seen, waitMs, shutdown));
   }
   await keeper.idle();
 }

@@ -9,10 +9,10 @@ import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import { pods } from "../../api/resources.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { JsonObject } from "../../base/json-equal.ts";
-import { KeyedWorker, type TurnObserver } from "../../concurrency/keyed-worker.ts";
+import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
+import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
-import { TimerQueue } from "../../concurrency/timer-queue.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { OwnNode } from "../../domain/node/own-node.ts";
@@ -56,7 +56,6 @@ const RETRY_MS_MAX = 10_000;
 /** About what a container takes to start, or to end when it is told to. */
 const MINOR_WAIT_MS = 250;
 
-/** Our newest knowledge of what is published, until the watch has caught up with it. */
 /** What was last found to be published as it should be. */
 interface Agreed {
   readonly outcome: PodOutcome;
@@ -84,43 +83,35 @@ export class StatusPublisher {
 
   async run(shutdown: AbortSignal): Promise<void> {
     const { admittedPods, podOutcomes, probeResults, desiredPods, clock, log } = this.#options;
-    const worker = new KeyedWorker<string>({
-      turn: (uid, signal) => this.#turn(uid, signal, (ms) => timers.wakeIn(uid, ms)),
-      onBug: (uid, error) => {
-        log.error("publishing a status failed in an unforeseen way", error, { uid });
-        timers.wakeIn(uid, RETRY_MS_MAX);
-      },
+    const loop = new KeyedLoop<string>({
+      clock,
+      turn: (uid, { signal, wakeIn }) => this.#turn(uid, signal, wakeIn),
+      onBug: (uid, error) => log.error("publishing a status failed in an unforeseen way", error, { uid }),
+      afterBugMs: RETRY_MS_MAX,
       shutdown,
-      ...(this.#options.queue && { queue: this.#options.queue }),
+      queue: this.#options.queue,
     });
-    const timers = new TimerQueue<string>(clock, (uid) => worker.wake(uid));
     const changed = (uid: string) => {
       if (!this.#untoldSinceMs.has(uid)) this.#untoldSinceMs.set(uid, clock.monotonicMs());
-      worker.wake(uid);
+      loop.wake(uid);
     };
     const wakeAll = () => {
-      for (const uid of podOutcomes.keys()) worker.wake(uid);
+      for (const uid of podOutcomes.keys()) loop.wake(uid);
     };
     const probed = (id: string) => {
       const uid = probeResults.get(id)?.uid;
       if (uid !== undefined) changed(uid);
     };
-    const unwatch = [
-      admittedPods.watch((uid) => worker.wake(uid)),
-      podOutcomes.watch((uid) => changed(uid)),
-      probeResults.watch(probed),
-      this.#options.blockedEnds.watch((uid) => changed(uid)),
-    ];
-    try {
-      await Promise.all([
+    loop.watch(admittedPods, (uid) => loop.wake(uid));
+    loop.watch(podOutcomes, changed);
+    loop.watch(probeResults, probed);
+    loop.watch(this.#options.blockedEnds, changed);
+    await loop.run(() =>
+      Promise.all([
         this.#whenAddressesChange(wakeAll, shutdown),
-        whenever(desiredPods, () => this.#wakeStatic(worker), shutdown),
-      ]);
-    } finally {
-      for (const end of unwatch) end();
-      timers.close();
-      await worker.drained();
-    }
+        whenever(desiredPods, () => this.#wakeStatic(loop), shutdown),
+      ]),
+    );
   }
 
   /** The Node changes with every heartbeat; its addresses hardly ever. */
@@ -139,9 +130,9 @@ export class StatusPublisher {
   }
 
   /** A mirror pod came, went or changed: the status belongs on the one that is there now. */
-  #wakeStatic(worker: KeyedWorker<string>): void {
+  #wakeStatic(loop: KeyedLoop<string>): void {
     for (const uid of this.#options.admittedPods.keys()) {
-      if (this.#options.admittedPods.get(uid)?.isStatic === true) worker.wake(uid);
+      if (this.#options.admittedPods.get(uid)?.isStatic === true) loop.wake(uid);
     }
   }
 

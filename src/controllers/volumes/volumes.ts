@@ -8,9 +8,8 @@
  */
 import type { Pod, Volume } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
-import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
-import { sleep } from "../../concurrency/sleep.ts";
-import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
+import { pause } from "../../concurrency/sleep.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import { objectKey } from "../../domain/cluster-objects/known-object.ts";
 import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
@@ -58,48 +57,40 @@ export class VolumeLoop {
     await this.#readNode(shutdown);
     if (shutdown.aborted) return;
     const { admittedPods, podOutcomes, referencedObjects, sourcesReady, mountState, ports } = this.#parts;
-    const worker = new KeyedWorker<string>({
-      turn: async (uid, signal) => {
-        await this.#turn(uid, signal, (ms) => timers.wakeIn(uid, ms));
+    const loop: KeyedLoop<string> = new KeyedLoop<string>({
+      clock: ports.clock,
+      turn: async (uid, { signal, wakeIn }) => {
+        await this.#turn(uid, signal, wakeIn);
         // The token that was to be renewed in an hour is gone with its pod.
-        if (mountState.get(uid) === undefined) timers.cancel(uid);
+        if (mountState.get(uid) === undefined) loop.cancelAlarm(uid);
       },
-      onBug: (uid, error) => {
-        ports.log.error("a pod's volumes could not be brought further, in an unforeseen way", error, { uid });
-        timers.wakeIn(uid, RETRY_MS_MAX);
-      },
+      onBug: (uid, error) =>
+        ports.log.error("a pod's volumes could not be brought further, in an unforeseen way", error, { uid }),
+      afterBugMs: RETRY_MS_MAX,
       shutdown,
-      ...(this.#parts.queue && { queue: this.#parts.queue }),
+      queue: this.#parts.queue,
     });
-    const timers = new TimerQueue<string>(ports.clock, (uid) => worker.wake(uid));
     // Bringing what is no longer wanted is cut short; taking away never is.
     const wake = (uid: string) =>
-      this.#bringing.has(uid) && this.#intent(uid) !== "bring" ? worker.interrupt(uid) : worker.wake(uid);
-    const unwatch = [
-      admittedPods.watch(wake),
-      podOutcomes.watch(wake),
-      referencedObjects.watch((key) => {
-        for (const uid of mountState.keys()) if (this.#refers(uid, key)) worker.wake(uid);
-      }),
-    ];
+      this.#bringing.has(uid) && this.#intent(uid) !== "bring" ? loop.interrupt(uid) : loop.wake(uid);
+    loop.watch(admittedPods, wake);
+    loop.watch(podOutcomes, wake);
+    loop.watch(referencedObjects, (key) => {
+      for (const uid of mountState.keys()) if (this.#refers(uid, key)) loop.wake(uid);
+    });
     const wakeAll = () => {
-      for (const uid of new Set([...admittedPods.keys(), ...podOutcomes.keys(), ...mountState.keys()]))
-        worker.wake(uid);
+      for (const uid of new Set([...admittedPods.keys(), ...podOutcomes.keys(), ...mountState.keys()])) loop.wake(uid);
     };
     const wakeOrphans = () => {
-      for (const uid of mountState.keys()) if (admittedPods.get(uid) === undefined) worker.wake(uid);
+      for (const uid of mountState.keys()) if (admittedPods.get(uid) === undefined) loop.wake(uid);
     };
-    try {
+    await loop.run(async () => {
       wakeAll();
       await Promise.all([
         whenever(sourcesReady, wakeAll, shutdown),
         whenever(this.#parts.listedSandboxes, wakeOrphans, shutdown),
       ]);
-    } finally {
-      for (const end of unwatch) end();
-      timers.close();
-      await worker.drained();
-    }
+    });
   }
 
   /** What lies on the node from before. It must be known before the first pod is called over. */
@@ -119,7 +110,7 @@ export class VolumeLoop {
       } catch (error) {
         this.#parts.volumeMetrics?.reconstructErrors.increment();
         ports.log.error("what volumes there are could not be read, trying again", error);
-        await sleep(ports.clock, RETRY_MS_MIN, shutdown).catch(() => undefined);
+        await pause(ports.clock, RETRY_MS_MIN, shutdown);
       }
     }
   }

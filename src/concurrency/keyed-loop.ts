@@ -1,0 +1,82 @@
+/**
+ * A loop over keys: the turns of a `KeyedWorker`, alarms that wake a key later, and watches that wake keys when a table changes. When the loop ends,
+ * it ends the watches and the alarms, and then waits for the turns under way: no timer and no watcher stays.
+ */
+import type { Clock } from "../ports/clock.ts";
+import { KeyedWorker, type TurnObserver } from "./keyed-worker.ts";
+import { TimerQueue } from "./timer-queue.ts";
+
+export interface Turn {
+  /** Aborts when the key is interrupted or the loop shuts down. */
+  readonly signal: AbortSignal;
+  /** Asks for another turn of the same key. */
+  readonly wakeIn: (ms: number) => void;
+}
+
+export interface KeyedLoopOptions<K> {
+  readonly clock: Clock;
+  readonly turn: (key: K, turn: Turn) => Promise<void>;
+  readonly onBug: (key: K, error: unknown) => void;
+  /** A turn that threw is tried again after so long; left out: at the next wake. */
+  readonly afterBugMs?: number;
+  /** Left out: the key is woken. */
+  readonly onAlarm?: (key: K) => void;
+  readonly shutdown: AbortSignal;
+  readonly queue?: TurnObserver<K> | undefined;
+}
+
+interface Watched<W> {
+  watch(changed: (key: W) => void): () => void;
+}
+
+export class KeyedLoop<K> {
+  readonly #worker: KeyedWorker<K>;
+  readonly #alarms: TimerQueue<K>;
+  readonly #unwatch: (() => void)[] = [];
+
+  constructor({ clock, turn, onBug, afterBugMs, onAlarm, shutdown, queue }: KeyedLoopOptions<K>) {
+    this.#alarms = new TimerQueue<K>(clock, onAlarm ?? ((key) => this.wake(key)));
+    this.#worker = new KeyedWorker<K>({
+      turn: (key, signal) => turn(key, { signal, wakeIn: (ms) => this.#alarms.wakeIn(key, ms) }),
+      onBug: (key, error) => {
+        onBug(key, error);
+        if (afterBugMs !== undefined) this.#alarms.wakeIn(key, afterBugMs);
+      },
+      shutdown,
+      ...(queue && { queue }),
+    });
+  }
+
+  wake(key: K): void {
+    this.#worker.wake(key);
+  }
+
+  /** Ends the turn under way, if there is one, and starts another. */
+  interrupt(key: K): void {
+    this.#worker.interrupt(key);
+  }
+
+  isBusy(key: K): boolean {
+    return this.#worker.isBusy(key);
+  }
+
+  /** The key needs no later turn. */
+  cancelAlarm(key: K): void {
+    this.#alarms.cancel(key);
+  }
+
+  watch<W>(table: Watched<W>, changed: (key: W) => void): void {
+    this.#unwatch.push(table.watch(changed));
+  }
+
+  /** Runs as long as `work`, which as a rule is until the shutdown. */
+  async run(work: () => Promise<unknown>): Promise<void> {
+    try {
+      await work();
+    } finally {
+      for (const unwatch of this.#unwatch.splice(0)) unwatch();
+      this.#alarms.close();
+      await this.#worker.drained();
+    }
+  }
+}
