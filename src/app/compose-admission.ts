@@ -5,7 +5,7 @@ import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
 import type { UidFacts } from "../domain/journal/facts.ts";
 import { declaredFeatures } from "../domain/node/declared-features.ts";
 import type { Journal } from "../ports/journal.ts";
-import type { Wiring } from "./wiring.ts";
+import { endRequestsOf, type Wiring } from "./wiring.ts";
 
 interface AdmissionLoopParts {
   readonly journal: Journal;
@@ -27,6 +27,8 @@ export function admissionLoop(wiring: Wiring, { journal, facts, localNode }: Adm
     listedSandboxes: cells.listedSandboxes,
     podOutcomes: cells.podOutcomes,
     admittedPods: cells.admittedPods,
+    endRequests: endRequestsOf(cells),
+    preemptions: cells.endRequests.preemption,
     sourcesReady: cells.sourcesReady,
     facts,
     context: admissionContext(wiring, localNode, declared),

@@ -1,6 +1,7 @@
 /** The loops that carry pods: where they come from, their workers, their published status, and what they leave behind. */
 import { LatestCell } from "../concurrency/latest-cell.ts";
 import { Turnstile } from "../concurrency/turnstile.ts";
+import { unlessShutDown } from "../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../concurrency/wait-for-value.ts";
 import { Endings } from "../controllers/endings/endings.ts";
 import { type ContainerGcOptions, collectContainers } from "../controllers/housekeeping/container-gc.ts";
@@ -262,13 +263,3 @@ const imagePulls = ({ ports, options, cells, events, metrics }: Wiring): ImagePu
     limits: options.images.pulls,
     folders: { root: options.folders.root, working: options.images.workingFolder, home: options.images.homeFolder },
   });
-
-/** Undefined when the shutdown ends the wait. */
-async function unlessShutDown<T>(shutdown: AbortSignal, wait: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await wait();
-  } catch (error) {
-    if (!shutdown.aborted) throw error;
-    return undefined;
-  }
-}

@@ -23,7 +23,7 @@ import type { Journal } from "../ports/journal.ts";
 import type { MachineFacts } from "../ports/machine.ts";
 import { allocatableMemoryBytes } from "./node-options.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
-import type { Cells, Wiring } from "./wiring.ts";
+import { type Cells, endRequestsOf, type Wiring } from "./wiring.ts";
 
 /**
  * More pods in the making at once than this wait for each other's processes: on two CPUs the middle one of a burst of 100 came after half of the time,
@@ -79,6 +79,7 @@ const workerPorts = (
 
 const workerCells = (cells: Cells, looks: PodLooks): PodWorkerCells => ({
   admittedPods: cells.admittedPods,
+  endRequests: endRequestsOf(cells),
   sourcesReady: cells.sourcesReady,
   podRuntimeStatus: cells.podRuntimeStatus,
   listedSandboxes: cells.listedSandboxes,

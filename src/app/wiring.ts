@@ -3,8 +3,9 @@
  * and who writes it: a loop's own types demand `Latest` or `ReadTable` for the former, `LatestCell` or `LatestTable` for the latter.
  */
 import type { Service } from "../api/gen/core-v1.ts";
+import { JoinedTable } from "../concurrency/joined-table.ts";
 import { LatestCell } from "../concurrency/latest-cell.ts";
-import { LatestTable } from "../concurrency/latest-table.ts";
+import { LatestTable, type ReadTable } from "../concurrency/latest-table.ts";
 import type { NodeCgroups } from "../controllers/resources/resources.ts";
 import type { KnownObject } from "../domain/cluster-objects/known-object.ts";
 import type { RuntimeClasses } from "../domain/container-config/runtime-handler.ts";
@@ -20,6 +21,7 @@ import { NO_PRESSURE, type Observations } from "../domain/node/pressure.ts";
 import { RUNTIME_UNKNOWN, type RuntimeHealth } from "../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../domain/pod/admitted-pod.ts";
 import { type DesiredPods, noPods } from "../domain/pod/desired-pod.ts";
+import { END_REQUESTERS, type EndRequest, type EndRequesterName, foldEndRequests } from "../domain/pod/end-request.ts";
 import type { EndNews, EndReport, StepReport } from "../domain/pod/ending.ts";
 import type { PodOutcome } from "../domain/pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../domain/pod/runtime-view.ts";
@@ -102,10 +104,23 @@ export interface KubeletPorts {
   readonly logOf: (module: string) => Log;
 }
 
+const END_REQUESTER_NAMES = Object.keys(END_REQUESTERS) as readonly EndRequesterName[];
+
+/** One table for each requester, which alone writes it. */
+export type EndRequestTables = Readonly<Record<EndRequesterName, LatestTable<string, EndRequest>>>;
+
+/** All requests of ends as one table. */
+export const endRequestsOf = ({ endRequests }: Pick<Cells, "endRequests">): ReadTable<string, EndRequest> =>
+  new JoinedTable(
+    END_REQUESTER_NAMES.map((name) => endRequests[name]),
+    foldEndRequests,
+  );
+
 /** Every cell of the kubelet. Who writes it stands beside it; everyone else only reads. */
 export interface Cells {
   readonly desiredPods: LatestCell<DesiredPods>; // pod-config
   readonly admittedPods: LatestTable<string, AdmittedPod>; // sync-loop
+  readonly endRequests: EndRequestTables; // each its requester; of preemption: sync-loop
   readonly sourcesReady: LatestCell<boolean>; // sync-loop
   readonly podRuntimeStatus: LatestTable<string, PodRuntimeView>; // pleg, its observer
   readonly statusFailures: LatestTable<string, string>; // pleg
@@ -143,6 +158,9 @@ export interface Cells {
 export const makeCells = (): Cells => ({
   desiredPods: new LatestCell(noPods),
   admittedPods: new LatestTable(),
+  endRequests: Object.fromEntries(
+    END_REQUESTER_NAMES.map((name) => [name, new LatestTable<string, EndRequest>()]),
+  ) as EndRequestTables,
   sourcesReady: new LatestCell(false),
   podRuntimeStatus: new LatestTable(),
   statusFailures: new LatestTable(),

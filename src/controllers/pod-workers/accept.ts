@@ -18,7 +18,7 @@ export async function accept(
   { journal, clock, files, log }: Pick<PodWorkerPorts, "journal" | "clock" | "files" | "log">,
 ): Promise<void> {
   for (const container of view.containers) {
-    if (container.state !== "exited" || state.exitSeenMonotonicMs.has(container.id)) continue;
+    if (container.state !== "exited" || state.containers.exitSeenMonotonicMs.has(container.id)) continue;
     const name = containerNameOf(container);
     const noted = journal.append({
       kind: "exited",
@@ -35,12 +35,12 @@ export async function accept(
     });
     const words = lastWords(container, files, log);
     await noted;
-    state.messages.set(container.id, await words);
-    state.postStartDue.delete(container.id);
-    state.preStopDone.delete(container.id);
-    state.toldStops.delete(container.id);
-    state.exitSeenMonotonicMs.set(container.id, clock.monotonicMs());
-    state.knownExits.set(name, {
+    state.containers.messages.set(container.id, await words);
+    state.containers.postStartDue.delete(container.id);
+    state.termination.preStopDone.delete(container.id);
+    state.termination.toldStops.delete(container.id);
+    state.containers.exitSeenMonotonicMs.set(container.id, clock.monotonicMs());
+    state.containers.knownExits.set(name, {
       containerId: container.id,
       exitCode: container.exitCode,
       reason: container.reason,
@@ -52,16 +52,19 @@ export async function accept(
   forgetGone(state, view);
   // The last word on a pod that has ended is kept though its containers are removed.
   const hasEnded = state.lifecycle.kind === "terminated" || state.lifecycle.kind === "finished";
-  if (!hasEnded || state.view === undefined) state.view = withKnownExits(merged(state, view), state.knownExits);
+  if (!hasEnded || state.view === undefined)
+    state.view = withKnownExits(merged(state, view), state.containers.knownExits);
 }
 
 /** What is remembered of containers goes with them, and why one waited goes when it runs. */
 function forgetGone(state: PodState, view: PodRuntimeView): void {
   if (state.lifecycle.kind !== "running") return;
   const listed = new Set(view.containers.map(({ id }) => id));
-  for (const id of state.exitSeenMonotonicMs.keys()) if (!listed.has(id)) state.exitSeenMonotonicMs.delete(id);
-  for (const id of state.messages.keys()) if (!listed.has(id)) state.messages.delete(id);
-  for (const name of state.waiting.keys()) if (newestOf(view, name)?.state === "running") state.waiting.delete(name);
+  for (const id of state.containers.exitSeenMonotonicMs.keys())
+    if (!listed.has(id)) state.containers.exitSeenMonotonicMs.delete(id);
+  for (const id of state.containers.messages.keys()) if (!listed.has(id)) state.containers.messages.delete(id);
+  for (const name of state.containers.waiting.keys())
+    if (newestOf(view, name)?.state === "running") state.containers.waiting.delete(name);
 }
 
 /** While a pod ends, containers that are already removed from the runtime stay part of its last word. */

@@ -22,8 +22,8 @@ export class EndSteps {
 
   /** A try that passes a step on its way to the one that failed is no news of that step. */
   begin(state: PodState, step: EndStepName): void {
-    const tries = state.endTries.get(step);
-    state.endTries.set(step, { attempts: (tries?.attempts ?? 0) + 1, error: tries?.error });
+    const tries = state.termination.tries.get(step);
+    state.termination.tries.set(step, { attempts: (tries?.attempts ?? 0) + 1, error: tries?.error });
     const told = this.#endSteps.get(state.uid)?.step;
     if (told === undefined || END_STEPS.indexOf(told) <= END_STEPS.indexOf(step) || !this.#hasFailed(state, told))
       this.#tell(state, step, undefined);
@@ -47,8 +47,8 @@ export class EndSteps {
     act: () => Promise<T>,
   ): Promise<T> {
     const note = (error: string | undefined) => {
-      const attempts = state.endTries.get(step)?.attempts ?? 0;
-      state.endTries.set(step, { attempts: error === undefined ? attempts : attempts + counted, error });
+      const attempts = state.termination.tries.get(step)?.attempts ?? 0;
+      state.termination.tries.set(step, { attempts: error === undefined ? attempts : attempts + counted, error });
     };
     try {
       const answer = await act();
@@ -63,7 +63,7 @@ export class EndSteps {
 
   /** Answers with when the step is tried again, and whether that it failed for this reason is new. */
   failed(state: PodState, { step }: EndStepFailure): { readonly againMs: number; readonly isNew: boolean } {
-    const { attempts, error } = state.endTries.get(step) ?? { attempts: 1, error: undefined };
+    const { attempts, error } = state.termination.tries.get(step) ?? { attempts: 1, error: undefined };
     const { clock, random } = this.#ports;
     const againMs = endRetryMs(attempts) * (1 + random.fraction() / 2);
     const told = this.#endSteps.get(state.uid);
@@ -76,17 +76,17 @@ export class EndSteps {
   }
 
   #hasFailed(state: PodState, step: EndStepName): boolean {
-    return state.endTries.get(step)?.error !== undefined;
+    return state.termination.tries.get(step)?.error !== undefined;
   }
 
   #tell(state: PodState, step: EndStepName, nextTryMonotonicMs: number | undefined): void {
     const { lifecycle } = state;
     if (lifecycle.kind === "terminating")
-      state.graceEndsMonotonicMs = lifecycle.sinceMonotonicMs + lifecycle.graceSeconds * 1000;
+      state.termination.graceEndsMonotonicMs = lifecycle.sinceMonotonicMs + lifecycle.graceSeconds * 1000;
     // One that an agent before us has ended has had its grace.
-    state.graceEndsMonotonicMs ??= this.#ports.clock.monotonicMs();
-    const { attempts, error } = state.endTries.get(step) ?? { attempts: 1, error: undefined };
-    const graceEndsMonotonicMs = state.graceEndsMonotonicMs;
+    state.termination.graceEndsMonotonicMs ??= this.#ports.clock.monotonicMs();
+    const { attempts, error } = state.termination.tries.get(step) ?? { attempts: 1, error: undefined };
+    const graceEndsMonotonicMs = state.termination.graceEndsMonotonicMs;
     const pod = nameInJournal(state, undefined);
     this.#endSteps.set(state.uid, { pod, step, attempts, error, nextTryMonotonicMs, graceEndsMonotonicMs });
   }

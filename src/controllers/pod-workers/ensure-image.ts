@@ -35,15 +35,19 @@ export async function ensureImage(
 /** Beside why it waits already: the last failure of this image, or of its last start. */
 function noteProgress({ name, image = "" }: Container, under: UnderWay, state: PodState, nowMonotonicMs: number): void {
   const progress = progressText(image, under, nowMonotonicMs);
-  const before = state.waiting.get(name);
+  const before = state.containers.waiting.get(name);
   if (progress === undefined || progress === before?.progress) return;
   const { lastFailure } = under;
   if (lastFailure !== undefined) {
-    state.waiting.set(name, { reason: "ImagePullBackOff", message: heldBackText(image, lastFailure), progress });
+    state.containers.waiting.set(name, {
+      reason: "ImagePullBackOff",
+      message: heldBackText(image, lastFailure),
+      progress,
+    });
     return;
   }
   // What an image was refused for that is asked for no more, or with other credentials now, is of the past.
   const isPast = before === undefined || isImageReason(before.reason);
   const { reason, message } = isPast ? { reason: "ContainerCreating", message: "" } : before;
-  state.waiting.set(name, { reason, message, progress });
+  state.containers.waiting.set(name, { reason, message, progress });
 }

@@ -24,10 +24,11 @@ import type { ResizeAction } from "../../domain/resize/actuation.ts";
 import type { SandboxConfig } from "../../domain/runtime/sandbox.ts";
 import { volumeGroups } from "../../domain/volumes/volume-groups.ts";
 import { isNameTaken, isRuntimeError, rpcText } from "../../ports/runtime-error.ts";
+import type { PodWork } from "./container-creation.ts";
 import { hookRun, noteHook, runHook } from "./hooks.ts";
-import { nameInJournal, type PodState } from "./pod-state.ts";
+import { nameInJournal } from "./pod-state.ts";
 import { noteMadeRoom, noteRestarts, resizePod } from "./resize.ts";
-import { type StartCells, startContainer, startCreated } from "./start-container.ts";
+import { startContainer, startCreated } from "./start-container.ts";
 import { NAME_TAKEN_RETRY_MS, SandboxNotAsked, StartFailure } from "./start-failure.ts";
 import { stopContainers } from "./stop-containers.ts";
 import { podTeller, teller } from "./tell.ts";
@@ -56,12 +57,8 @@ interface Made {
   readonly containers: { readonly id: string; readonly sandboxId: string }[];
 }
 
-export interface ExecutionContext {
-  readonly state: PodState;
+export interface ExecutionContext extends PodWork {
   readonly pod: Pod | undefined;
-  readonly ports: PodWorkerPorts;
-  readonly cells: StartCells;
-  readonly settings: PodWorkerSettings;
   /** What containers may take to end, all of them from now; undefined: each what its pod grants it. */
   readonly graceMs: number | undefined;
   /** Told when the first hook before a container's end begins, and when the last is over. */
@@ -75,7 +72,7 @@ export async function execute(
 ): Promise<Execution> {
   let failed: { readonly what: string; readonly error: unknown } | undefined;
   // Whatever still cannot be had is noted again by the tries that follow.
-  context.state.awaits.clear();
+  context.state.containers.awaits.clear();
   const made: Made = { sandboxIds: [], containers: [] };
   const againMs: (number | undefined)[] = [];
   for (const action of actions) {
@@ -108,7 +105,7 @@ const hasOwnUsers = ({ pod }: ExecutionContext): boolean => pod !== undefined &&
 function noteWaiting(name: string, error: unknown, { state }: ExecutionContext): void {
   const { reason, message } =
     error instanceof StartFailure ? error : new StartFailure("CreateContainerConfigError", errorText(error));
-  state.waiting.set(name, { reason, message });
+  state.containers.waiting.set(name, { reason, message });
 }
 
 /** Answers with how far its image is where a container is to wait for that. */
@@ -179,8 +176,9 @@ async function removeForRestart(
   const { journal, clock, runtime } = ports;
   const [uid, pod] = [state.uid, nameInJournal(state, undefined)];
   await journal.append({ kind: "restartingAll", uid, pod, wallMs: clock.wallMs() });
-  for (const [name, exit] of state.knownExits) state.knownExits.set(name, { ...exit, wasReset: true });
-  state.waiting.clear();
+  for (const [name, exit] of state.containers.knownExits)
+    state.containers.knownExits.set(name, { ...exit, wasReset: true });
+  state.containers.waiting.clear();
   for (const ids of [first, last]) await allOf(ids.map((id) => runtime.removeContainer(id, signal)));
 }
 
@@ -207,7 +205,7 @@ async function applyCgroup(context: ExecutionContext): Promise<void> {
   const { name, values } = context.settings.resources.podCgroup(pod);
   try {
     await context.ports.cgroups.apply(name, values);
-    context.state.cgroupSeenMonotonicMs = context.ports.clock.monotonicMs();
+    context.state.sandbox.cgroupSeenMonotonicMs = context.ports.clock.monotonicMs();
     noteMadeRoom(context.state, pod);
   } catch (error) {
     const message = `unable to ensure pod container exists: ${errorText(error)}`;
@@ -258,8 +256,8 @@ async function createSandbox(
  */
 function noteNameTaken(attempt: number, { state, ports }: ExecutionContext): void {
   const nowMs = ports.clock.monotonicMs();
-  if (state.sandboxNameTaken?.attempt !== attempt) state.sandboxNameTaken = { attempt, sinceMonotonicMs: nowMs };
-  if (nowMs - state.sandboxNameTaken.sinceMonotonicMs >= STILL_MADE_MS) state.sandboxFloor = attempt + 1;
+  if (state.sandbox.nameTaken?.attempt !== attempt) state.sandbox.nameTaken = { attempt, sinceMonotonicMs: nowMs };
+  if (nowMs - state.sandbox.nameTaken.sinceMonotonicMs >= STILL_MADE_MS) state.sandbox.attemptMin = attempt + 1;
 }
 
 async function configOfSandbox(
@@ -285,7 +283,7 @@ async function configOfSandbox(
 function handlerFor(pod: Pod, { state, cells }: ExecutionContext): string {
   const answer = runtimeHandler(pod, cells.runtimeClasses.value);
   if (answer.kind === "handler") return answer.handler;
-  state.awaits.add(RUNTIME_CLASSES_KEY);
+  state.containers.awaits.add(RUNTIME_CLASSES_KEY);
   throw new Error(answer.message);
 }
 
@@ -319,7 +317,7 @@ async function start(
   made: Made,
   signal: AbortSignal,
 ): Promise<UnderWay | undefined> {
-  const { state, ports, cells, settings } = context;
+  const { state, ports } = context;
   const pod = known(context);
   const roled = containerOf(pod, action.name);
   const sandbox = state.view?.sandboxes[0];
@@ -330,14 +328,8 @@ async function start(
   const { config: sandboxConfig } = await configOfSandbox(pod, sandbox.metadata.attempt, users, context);
   const { restartCount, after } = action;
   const { podMetrics } = ports;
-  const started = await startContainer(
-    { pod, roled, restartCount, after, sandbox, sandboxConfig },
-    state,
-    ports,
-    cells,
-    settings,
-    signal,
-  ).catch((error: unknown) => {
+  const toStart = { pod, roled, restartCount, after, sandbox, sandboxConfig };
+  const started = await startContainer(toStart, context, signal).catch((error: unknown) => {
     if (error instanceof StartFailure) {
       podMetrics?.startedContainers.increment(KINDS[roled.role]);
       podMetrics?.startedContainerErrors.increment(KINDS[roled.role], error.reason);
@@ -346,7 +338,7 @@ async function start(
   });
   if (typeof started !== "string") return started;
   podMetrics?.startedContainers.increment(KINDS[roled.role]);
-  state.waiting.delete(action.name);
+  state.containers.waiting.delete(action.name);
   made.containers.push({ id: started, sandboxId: sandbox.id });
   return undefined;
 }
@@ -366,14 +358,8 @@ async function startExisting(
 ): Promise<void> {
   const pod = known(context);
   const restartCount = containerAttempt(context, name);
-  await startCreated(
-    { pod, roled: containerOf(pod, name), id, restartCount },
-    context.state,
-    context.ports,
-    context.settings,
-    signal,
-  );
-  context.state.waiting.delete(name);
+  await startCreated({ pod, roled: containerOf(pod, name), id, restartCount }, context, signal);
+  context.state.containers.waiting.delete(name);
 }
 
 /** Done at least once: an agent that dies in the middle of it leaves it to the next. One that fails takes its container with it. */
@@ -390,7 +376,7 @@ async function postStart(
   const failure = run && (await runHook(run, ports, signal));
   if (failure === undefined) {
     await noteHook({ container: name, containerId: id, hook: "postStartDone" }, state, ports);
-    state.postStartDue.delete(id);
+    state.containers.postStartDue.delete(id);
     return;
   }
   teller(pod, roled, ports)("Warning", "FailedPostStartHook", "PostStartHook failed");

@@ -6,7 +6,7 @@ import { allOf } from "../../concurrency/all-of.ts";
 import { mayRun, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { PodState } from "./pod-state.ts";
 import { podTeller } from "./tell.ts";
-import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+import type { WorkerContext } from "./worker-options.ts";
 
 const BELIEVED_MS = 60_000;
 
@@ -14,8 +14,7 @@ const BELIEVED_MS = 60_000;
 export async function removeGhosts(
   state: PodState,
   view: PodRuntimeView,
-  ports: PodWorkerPorts,
-  { resources }: Pick<PodWorkerSettings, "resources">,
+  { ports, settings: { resources } }: Pick<WorkerContext, "ports" | "settings">,
   signal: AbortSignal,
 ): Promise<boolean> {
   const { pod } = state;
@@ -24,12 +23,12 @@ export async function removeGhosts(
   if (pod === undefined) return false;
   const pids = await cgroups.processes(resources.podCgroup(pod).name);
   if (pids.length > 0) {
-    state.emptySinceMonotonicMs = undefined;
+    state.termination.emptySinceMonotonicMs = undefined;
     return false;
   }
   const nowMs = clock.monotonicMs();
-  state.emptySinceMonotonicMs ??= nowMs;
-  if (nowMs - state.emptySinceMonotonicMs < BELIEVED_MS) return false;
+  state.termination.emptySinceMonotonicMs ??= nowMs;
+  if (nowMs - state.termination.emptySinceMonotonicMs < BELIEVED_MS) return false;
   const containers = view.containers.filter(mayRun);
   const sandboxes = view.sandboxes.filter(({ state: is }) => is === "ready");
   const names = containers.map(({ metadata: { name } }) => name);

@@ -33,7 +33,7 @@ import { followResize } from "./resize.ts";
 import { readSnapshot } from "./snapshot.ts";
 import { SandboxNotAsked } from "./start-failure.ts";
 import { teller } from "./tell.ts";
-import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+import type { PodWorkerCells, PodWorkerPorts, PodWorkerSettings, WorkerContext } from "./worker-options.ts";
 
 /** After a failure; up to half as much longer. */
 export const RETRY_MS = 10_000;
@@ -46,6 +46,7 @@ const roundsMax = ({ spec }: Pod): number => 8 + 2 * everyContainer(spec).length
 const NOBODY: ReadonlySet<string> = new Set();
 
 export class PodLife {
+  readonly #worker: WorkerContext;
   readonly #ports: PodWorkerPorts;
   readonly #cells: PodWorkerCells;
   readonly #settings: PodWorkerSettings;
@@ -53,12 +54,13 @@ export class PodLife {
   readonly #onSettled: () => void;
   readonly #steps: EndSteps;
 
-  constructor(ports: PodWorkerPorts, cells: PodWorkerCells, settings: PodWorkerSettings, onSettled: () => void) {
-    this.#ports = ports;
-    this.#cells = cells;
-    this.#settings = settings;
+  constructor(worker: WorkerContext, onSettled: () => void) {
+    this.#worker = worker;
+    this.#ports = worker.ports;
+    this.#cells = worker.cells;
+    this.#settings = worker.settings;
     this.#onSettled = onSettled;
-    this.#steps = new EndSteps(ports, cells.endSteps);
+    this.#steps = new EndSteps(worker.ports, worker.cells.endSteps);
   }
 
   /** Moves its life on as wished, in the journal first. False: that could not be written, and nothing is done until it can. */
@@ -135,8 +137,7 @@ export class PodLife {
     for (let round = 0; round < roundsMax(pod); round += 1) {
       await accept(state, view, this.#ports);
       const volumes = readinessOf(pod, this.#cells.mountState.get(state.uid));
-      const { probeResults } = this.#cells;
-      const snapshot = await readSnapshot(state, pod, view, this.#ports, this.#settings, volumes.kind, probeResults);
+      const snapshot = await readSnapshot({ state, pod, view, volumes: volumes.kind }, this.#worker);
       const plan = computePodActions(snapshot);
       this.#noteBackoffs(state, plan.backingOff);
       // A resize that a completed pod did not get is not reported as completed.
@@ -159,9 +160,9 @@ export class PodLife {
       }
       if (!this.#networkReady(state, wakeIn)) return;
       if (isHeldBack(state, plan)) {
-        const leftMs = (state.sandboxNotBeforeMonotonicMs ?? 0) - this.#ports.clock.monotonicMs();
+        const leftMs = (state.sandbox.notBeforeMonotonicMs ?? 0) - this.#ports.clock.monotonicMs();
         if (leftMs > 0) return wakeIn(leftMs);
-        state.sandboxNotBeforeMonotonicMs = undefined;
+        state.sandbox.notBeforeMonotonicMs = undefined;
         view = await looks.look(state.uid, signal);
         continue;
       }
@@ -174,7 +175,7 @@ export class PodLife {
       if (done.kind === "waiting") return;
       if (done.kind === "failed") {
         if (done.what === "createSandbox" && againMs !== undefined && !(done.error instanceof SandboxNotAsked))
-          state.sandboxNotBeforeMonotonicMs = this.#ports.clock.monotonicMs() + againMs;
+          state.sandbox.notBeforeMonotonicMs = this.#ports.clock.monotonicMs() + againMs;
         span.fail(errorText(done.error), done.error);
         this.#ports.log.error("a pod's plan could not be carried out", done.error, {
           uid: state.uid,
@@ -193,17 +194,17 @@ export class PodLife {
   #awaitVolumes(state: PodState, pod: Pod, wakeIn: (ms: number) => void): boolean {
     const volumes = readinessOf(pod, this.#cells.mountState.get(state.uid));
     if (volumes.kind === "ready") {
-      state.volumesWait = undefined;
+      state.sandbox.volumesWait = undefined;
       return false;
     }
     const nowMs = this.#ports.clock.monotonicMs();
-    const wait = state.volumesWait ?? { sinceMonotonicMs: nowMs, told: "" };
+    const wait = state.sandbox.volumesWait ?? { sinceMonotonicMs: nowMs, told: "" };
     const message = waitingMessage(volumes);
     const leftMs = wait.sinceMonotonicMs + VOLUMES_PATIENCE_MS - nowMs;
     const mustTell = leftMs <= 0 || (volumes.unprocessed.size > 0 && wait.told !== message);
     if (mustTell) this.#ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "FailedMount", message);
     const told = mustTell ? message : wait.told;
-    state.volumesWait = { sinceMonotonicMs: leftMs <= 0 ? nowMs : wait.sinceMonotonicMs, told };
+    state.sandbox.volumesWait = { sinceMonotonicMs: leftMs <= 0 ? nowMs : wait.sinceMonotonicMs, told };
     wakeIn(leftMs <= 0 ? VOLUMES_PATIENCE_MS : leftMs);
     return true;
   }
@@ -234,7 +235,7 @@ export class PodLife {
     // Stopped by the runtime's word is not enough: what it still lists as running has not ended, unless nothing of it is left.
     await this.#steps.failing(state, "sandbox", signal, async () => {
       if (!anyMayRun(view)) return;
-      const isTaken = await removeGhosts(state, view, this.#ports, this.#settings, signal);
+      const isTaken = await removeGhosts(state, view, this.#worker, signal);
       if (!isTaken || anyMayRun(await look())) throw new Error("containers still run after they were stopped");
     });
     await this.#settle(state, { kind: "terminated", why: causeOf(state.lifecycle) }, wakeIn);
@@ -267,20 +268,18 @@ export class PodLife {
     ];
     const decided = JSON.stringify([state.lifecycle.kind, actions]);
     const cause = state.lifecycle.kind === "running" ? undefined : describeCause(state.lifecycle.why);
-    for (const action of decided === state.decided ? [] : actions) {
+    for (const action of decided === state.reports.decided ? [] : actions) {
       const decision = actionDecision(action, cause);
       this.#ports.journal.note(decisionRecord({ uid: state.uid, pod: name, wallMs }, decision));
     }
-    state.decided = decided;
+    state.reports.decided = decided;
     using _ = this.#cells.looks.acting(state.uid);
     return await execute(
       actions,
       {
+        ...this.#worker,
         state,
         pod,
-        ports: this.#ports,
-        cells: this.#cells,
-        settings: this.#settings,
         graceMs,
         onHooks: (areUnderWay) => {
           if (state.lifecycle.kind !== "running") this.#steps.begin(state, areUnderWay ? "hooks" : "containers");
@@ -296,9 +295,9 @@ export class PodLife {
     const described = describePod(podNameOfObject(pod));
     for (const [name, { delayMs, dueWallMs, restartCount, exitCode }] of backingOff) {
       const message = `back-off ${seconds(delayMs)} restarting failed container=${name} pod=${described}`;
-      if (state.waiting.get(name)?.message === message) continue;
+      if (state.containers.waiting.get(name)?.message === message) continue;
       const progress = `restart ${restartCount} at ${apiTime(dueWallMs)}, after exit code ${exitCode}`;
-      state.waiting.set(name, { reason: "CrashLoopBackOff", message, progress });
+      state.containers.waiting.set(name, { reason: "CrashLoopBackOff", message, progress });
       const roled = containerNamed(pod.spec, name);
       if (roled === undefined) continue;
       const told = `Back-off restarting failed container ${name} in pod ${described}`;
@@ -317,13 +316,14 @@ export class PodLife {
   }
 
   publish(state: PodState): void {
-    const { uid, pod, lifecycle, view, waiting, messages, postStartDue, knownExits, restartsForResize, actuated } =
-      state;
+    const { uid, pod, lifecycle, view } = state;
+    const { waiting, messages, postStartDue, knownExits } = state.containers;
+    const { actuated, restarts: restartsForResize } = state.resize;
     const { podOutcomes, probeResults } = this.#cells;
     // Before the first look nothing is known: what was published stays as it is.
     if (view === undefined) return;
     // Of a pod that ends nothing is resized any more.
-    const resize = lifecycle.kind === "running" ? state.resize : undefined;
+    const resize = lifecycle.kind === "running" ? state.resize.inProgress : undefined;
     const resuming = pod === undefined ? NOBODY : resumingIds({ pod, restartsForResize, verdicts: probeResults }, view);
     const before = podOutcomes.get(uid);
     const resets = resetsOf(view, knownExits);
@@ -370,7 +370,7 @@ export class PodLife {
   }
 
   /** What its own group is held to, as the kernel tells it. */
-  #groupOf({ pod, actuated }: PodState): CgroupValues | undefined {
+  #groupOf({ pod, resize: { actuated } }: PodState): CgroupValues | undefined {
     if (pod === undefined || actuated.pod === undefined) return undefined;
     const { values } = this.#settings.resources.podCgroup(withAllocation(pod, actuated.pod));
     return asRead(values, this.#ports.cgroups);
@@ -401,5 +401,5 @@ const seconds = (ms: number) => {
 };
 
 /** The one that could not be made may be in the making, by a call of an agent before us: whatever wakes the pod meanwhile must not make a second. */
-const isHeldBack = ({ sandboxNotBeforeMonotonicMs }: PodState, { actions }: PodPlan): boolean =>
-  sandboxNotBeforeMonotonicMs !== undefined && actions.some(({ kind }) => kind === "createSandbox");
+const isHeldBack = ({ sandbox }: PodState, { actions }: PodPlan): boolean =>
+  sandbox.notBeforeMonotonicMs !== undefined && actions.some(({ kind }) => kind === "createSandbox");

@@ -36,8 +36,8 @@ function startOf(step: PodStep, pod: Pod, state: PodState): SpanStart {
 
 /** What has changed of the pod since its last turn: all, something, or nothing. */
 function updateType(pod: Pod, state: PodState): "create" | "update" | "sync" {
-  const before = state.tracedPod;
-  state.tracedPod = pod;
+  const before = state.reports.tracedPod;
+  state.reports.tracedPod = pod;
   if (before === undefined) return "create";
   return before === pod || isOnlyTold(before, pod) ? "sync" : "update";
 }

@@ -6,8 +6,7 @@
  * nothing starts; what cannot be read again (an exit, an end) is in the journal before it is acted upon or published.
  */
 import { errorText } from "../../base/error-text.ts";
-import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
-import { TimerQueue } from "../../concurrency/timer-queue.ts";
+import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import { whenever } from "../../concurrency/whenever.ts";
 import { SERVICES_KEY } from "../../domain/container-config/environment/container-environment.ts";
 import { RUNTIME_CLASSES_KEY } from "../../domain/container-config/runtime-handler.ts";
@@ -47,79 +46,75 @@ export class PodWorkers {
   ) {
     this.#ports = ports;
     this.#cells = { ...cells, looks: withStatusErrors(cells.looks) };
-    this.#life = new PodLife(ports, this.#cells, settings, () => this.#noteEnding());
+    this.#life = new PodLife({ ports, cells: this.#cells, settings }, () => this.#noteEnding());
     this.#facts = new Map(facts);
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
-    const { admittedPods, podRuntimeStatus, sourcesReady, referencedObjects, services, pullsUnderWay } = this.#cells;
-    const worker = new KeyedWorker<string>({
-      turn: async (uid, signal) => {
-        await this.#measured(uid, () =>
-          this.#turn(
-            uid,
-            signal,
-            (ms) => timers.wakeIn(uid, ms),
-            (other) => worker.wake(other),
-          ),
-        );
-        if (!this.#isKnown(uid)) timers.cancel(uid);
+    const urgent = (uid: string) => (this.#isUrgent(uid) ? loop.interrupt(uid) : loop.wake(uid));
+    const loop: KeyedLoop<string> = new KeyedLoop<string>({
+      clock: this.#ports.clock,
+      turn: async (uid, { signal, wakeIn }) => {
+        await this.#measured(uid, () => this.#turn(uid, signal, wakeIn, (other) => loop.wake(other)));
+        if (!this.#isKnown(uid)) loop.cancelAlarm(uid);
       },
-      onBug: (uid, error) => {
-        this.#ports.log.error("a pod's turn failed in an unforeseen way", error, { uid });
-        timers.wakeIn(uid, RETRY_MS);
-      },
+      onBug: (uid, error) => this.#ports.log.error("a pod's turn failed in an unforeseen way", error, { uid }),
+      afterBugMs: RETRY_MS,
+      onAlarm: urgent,
       shutdown,
-      ...(this.#ports.queue && { queue: this.#ports.queue }),
+      queue: this.#ports.queue,
     });
-    const timers = new TimerQueue<string>(this.#ports.clock, (uid) => urgent(uid));
-    const urgent = (uid: string) => (this.#isUrgent(uid) ? worker.interrupt(uid) : worker.wake(uid));
-    const looked = (uid: string) => {
-      worker.wake(uid);
-      for (const held of this.#held) worker.wake(held);
+    loop.watch(this.#cells.admittedPods, (uid) => (this.#isOnlyTold(uid) ? undefined : urgent(uid)));
+    loop.watch(this.#cells.endRequests, urgent);
+    this.#watchOthers(loop);
+    await loop.run(() => this.#wakeOnChanges(loop, shutdown));
+  }
+
+  #watchOthers(loop: KeyedLoop<string>): void {
+    const { podRuntimeStatus, referencedObjects, pullsUnderWay, probeResults } = this.#cells;
+    loop.watch(podRuntimeStatus, (uid) => {
+      loop.wake(uid);
+      this.#wakeHeld(loop);
+    });
+    // Readiness is published, not acted upon.
+    loop.watch(probeResults, (id) => {
+      const result = probeResults.get(id);
+      const isActedUpon = result?.liveness === "failure" || (result !== undefined && result.startup !== "unknown");
+      if (isActedUpon) loop.wake(result.uid);
+    });
+    loop.watch(this.#cells.statusFailures, (uid) => loop.wake(uid));
+    loop.watch(this.#cells.mountState, (uid) => loop.wake(uid));
+    loop.watch(referencedObjects, (key) => {
+      if (referencedObjects.get(key)?.kind !== "unknown") this.#wakeAwaiting(key, loop);
+    });
+    loop.watch(pullsUnderWay, (key) => {
+      if (pullsUnderWay.get(key)?.kind === "settled") loop.wake(podOfPull(key));
+    });
+  }
+
+  async #wakeOnChanges(loop: KeyedLoop<string>, shutdown: AbortSignal): Promise<void> {
+    const { admittedPods, podRuntimeStatus, sourcesReady, volumesKnown, listedSandboxes } = this.#cells;
+    const wakeAll = () => {
+      const uids = [...admittedPods.keys(), ...podRuntimeStatus.keys(), ...this.#states.keys()];
+      for (const uid of new Set(uids)) loop.wake(uid);
     };
-    const admitted = (uid: string) => (this.#isOnlyTold(uid) ? undefined : urgent(uid));
-    const heard = (key: string) => {
-      for (const { uid, awaits } of this.#states.values()) if (awaits.has(key)) worker.wake(uid);
-    };
-    const pulled = (key: string) =>
-      pullsUnderWay.get(key)?.kind === "settled" ? worker.wake(podOfPull(key)) : undefined;
-    // Readiness is told, not acted upon.
-    const probed = (id: string) => {
-      const result = this.#cells.probeResults.get(id);
-      if (result !== undefined && (result.liveness === "failure" || result.startup !== "unknown"))
-        worker.wake(result.uid);
-    };
-    const unwatch = [
-      admittedPods.watch(admitted),
-      this.#cells.probeResults.watch(probed),
-      podRuntimeStatus.watch(looked),
-      this.#cells.statusFailures.watch((uid) => worker.wake(uid)),
-      referencedObjects.watch((key) => (referencedObjects.get(key)?.kind === "unknown" ? undefined : heard(key))),
-      this.#cells.mountState.watch((uid) => worker.wake(uid)),
-      pullsUnderWay.watch(pulled),
-    ];
-    try {
-      const wakeAll = () => {
-        const uids = [...admittedPods.keys(), ...podRuntimeStatus.keys(), ...this.#states.keys()];
-        for (const uid of new Set(uids)) worker.wake(uid);
-      };
-      const wakeHeld = () => {
-        for (const uid of this.#held) worker.wake(uid);
-      };
-      wakeAll();
-      await Promise.all([
-        whenever(sourcesReady, wakeAll, shutdown),
-        whenever(this.#cells.volumesKnown, wakeAll, shutdown),
-        whenever(this.#cells.listedSandboxes, wakeHeld, shutdown),
-        whenever(services, () => heard(SERVICES_KEY), shutdown),
-        whenever(this.#cells.runtimeClasses, () => heard(RUNTIME_CLASSES_KEY), shutdown),
-      ]);
-    } finally {
-      for (const end of unwatch) end();
-      timers.close();
-      await worker.drained();
-    }
+    wakeAll();
+    await Promise.all([
+      whenever(sourcesReady, wakeAll, shutdown),
+      whenever(volumesKnown, wakeAll, shutdown),
+      whenever(listedSandboxes, () => this.#wakeHeld(loop), shutdown),
+      whenever(this.#cells.services, () => this.#wakeAwaiting(SERVICES_KEY, loop), shutdown),
+      whenever(this.#cells.runtimeClasses, () => this.#wakeAwaiting(RUNTIME_CLASSES_KEY, loop), shutdown),
+    ]);
+  }
+
+  #wakeHeld(loop: KeyedLoop<string>): void {
+    for (const uid of this.#held) loop.wake(uid);
+  }
+
+  /** Wakes the pods of which a container could not start without this. */
+  #wakeAwaiting(key: string, loop: KeyedLoop<string>): void {
+    for (const { uid, containers } of this.#states.values()) if (containers.awaits.has(key)) loop.wake(uid);
   }
 
   async #measured(uid: string, turn: () => Promise<void>): Promise<void> {
@@ -157,7 +152,7 @@ export class PodWorkers {
   /** Whether only what we ourselves publish has changed of it. To turn upon that would cut short every wait after a failure. */
   #isOnlyTold(uid: string): boolean {
     const [before, now] = [this.#states.get(uid)?.pod, this.#cells.admittedPods.get(uid)];
-    if (before === undefined || now === undefined || now.ends !== undefined) return false;
+    if (before === undefined || now === undefined || this.#cells.endRequests.get(uid) !== undefined) return false;
     const hasSame = sameAllocation(allocationOf(now.pod), allocationOf(before));
     return !now.isStatic && hasSame && isOnlyTold(before, now.pod);
   }
@@ -175,7 +170,7 @@ export class PodWorkers {
     state.pod = this.#podOf(state);
     const admitted = this.#cells.admittedPods.get(uid);
     state.found = admitted?.found;
-    state.granted = admitted?.resize?.granted;
+    state.resize.granted = admitted?.resize?.granted;
     if (wish === undefined) return this.#life.publish(state);
     this.#wakeAtDeadline(state, wakeIn);
     if (!(await this.#life.advance(state, wish, wakeIn))) return;
@@ -186,7 +181,7 @@ export class PodWorkers {
         await accept(state, await this.#cells.looks.look(state.uid, signal), this.#ports);
       }
       await this.#life.pursue(state, signal, wakeIn);
-      state.failureEvent = undefined;
+      state.reports.failureEvent = undefined;
       this.#tellStuck(state, undefined, false);
     } catch (error) {
       if (!signal.aborted) {
@@ -208,9 +203,10 @@ export class PodWorkers {
    */
   #tellStuck(state: PodState, error: unknown, isTold: boolean): void {
     const { asides } = this.#ports;
-    const { pod, lifecycle, isStuck } = state;
+    const { pod, lifecycle } = state;
     if (lifecycle.kind !== "running") return;
-    state.isStuck = error !== undefined;
+    const { isStuck } = state.reports;
+    state.reports.isStuck = error !== undefined;
     if (asides === undefined || pod === undefined || isTold || (error === undefined && !isStuck)) return;
     const subject = { kind: "Pod", ...podNameOfObject(pod) } as const;
     if (error === undefined) asides.emit(subject, "Normal", "Resumed", "");
@@ -250,6 +246,7 @@ export class PodWorkers {
     else this.#held.delete(state.uid);
     return wishOf({
       admitted,
+      endRequest: this.#cells.endRequests.get(state.uid),
       sourcesReady: this.#cells.sourcesReady.value,
       wasWanted: state.pod !== undefined,
       mustWait,

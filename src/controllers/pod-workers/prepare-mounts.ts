@@ -1,21 +1,42 @@
 /** What a container gets of its pod's volumes, bound and ready before the container is made. What is bound is in the journal first. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { expandFully } from "../../domain/container-config/environment/expand.ts";
+import { mountsRecursivelyReadOnly } from "../../domain/node/runtime-health.ts";
 import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { ContainerMount } from "../../domain/runtime/container.ts";
 import { containerMounts, type MountContext, type SubPath } from "../../domain/volumes/container-mounts.ts";
 import { MountError, type MountErrorCode } from "../../ports/mounts.ts";
 import { noteMounting } from "../volumes/note-mounting.ts";
+import type { ContainerContributor } from "./container-creation.ts";
 import { StartFailure } from "./start-failure.ts";
 import type { PodWorkerPorts } from "./worker-options.ts";
 
-export interface MountWork extends Pick<MountContext, "volumes" | "volumeImages" | "recursiveReadOnly" | "expand"> {
+export const volumeMounts: ContainerContributor = async (creation, gathered, { ports, cells, settings }, signal) => {
+  const { pod, roled, sandbox, volumeImages } = creation;
+  const mounts = await prepareMounts(
+    {
+      pod,
+      container: roled.container,
+      rootDir: settings.rootDir,
+      volumes: cells.mountState.get(podNameOfObject(pod).uid) ?? new Map(),
+      recursiveReadOnly: mountsRecursivelyReadOnly(cells.runtimeHealth.value, sandbox.runtimeHandler),
+      volumeImages,
+      expand: (text) => expandFully(text, gathered.environment),
+    },
+    ports,
+    signal,
+  );
+  return { mounts };
+};
+
+interface MountWork extends Pick<MountContext, "volumes" | "volumeImages" | "recursiveReadOnly" | "expand"> {
   readonly pod: Pod;
   readonly container: Container;
   readonly rootDir: string;
 }
 
 /** Rejects with a `StartFailure`, or with the signal's reason. */
-export async function prepareMounts(
+async function prepareMounts(
   work: MountWork,
   ports: Pick<PodWorkerPorts, "mounts" | "journal" | "clock" | "log">,
   signal: AbortSignal,

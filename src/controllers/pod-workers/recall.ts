@@ -12,7 +12,7 @@ export function recall(state: PodState, facts: UidFacts | undefined, isStatic: b
     const { containerId, exitCode, reason, restartCount } = last;
     const [startedWallNs, finishedWallNs] = [BigInt(last.startedWallNs), BigInt(last.finishedWallNs)];
     const wasReset = facts.resets.has(containerId);
-    state.knownExits.set(name, {
+    state.containers.knownExits.set(name, {
       containerId,
       exitCode,
       reason,
@@ -23,14 +23,15 @@ export function recall(state: PodState, facts: UidFacts | undefined, isStatic: b
     });
   }
   for (const { what, delayMs, wallMs } of facts.restarts.values()) {
-    state.backoffs.set(what, { delayMs, decidedWallMs: wallMs });
+    state.containers.backoffs.set(what, { delayMs, decidedWallMs: wallMs });
   }
-  state.allocatedBefore = facts.allocated;
-  for (const [name, id] of facts.restartsForResize) state.restartsForResize.set(name, id);
-  for (const id of facts.postStartDue) state.postStartDue.add(id);
-  for (const id of facts.preStopDone) state.preStopDone.add(id);
+  state.resize.allocatedBefore = facts.allocated;
+  for (const [name, id] of facts.restartsForResize) state.resize.restarts.set(name, id);
+  for (const id of facts.postStartDue) state.containers.postStartDue.add(id);
+  for (const id of facts.preStopDone) state.termination.preStopDone.add(id);
   const { terminating, finishedWallMs, ending } = facts;
-  if (ending?.state === "failed") state.endTries.set(ending.step, { attempts: ending.attempts, error: ending.error });
+  if (ending?.state === "failed")
+    state.termination.tries.set(ending.step, { attempts: ending.attempts, error: ending.error });
   if (finishedWallMs !== undefined) {
     state.lifecycle = { kind: "finished", why: causeFromText(terminating?.why ?? "") };
   } else if (terminating !== undefined) {

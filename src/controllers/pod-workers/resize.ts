@@ -43,12 +43,12 @@ export async function resizePod(action: ResizeAction, resizing: Resizing, signal
     const group = new PodGroup(resizing);
     await group.around("memory", action.memory, memorySteps, signal);
     await group.around("cpu", action.cpu, cpuSteps, signal);
-    state.actuated = { ...state.actuated, pod: effective(allocationOf(pod)), isPodUnsure: false };
+    state.resize.actuated = { ...state.resize.actuated, pod: effective(allocationOf(pod)), isPodUnsure: false };
     measure(true);
   } catch (error) {
     signal.throwIfAborted();
     measure(false);
-    state.actuated = { ...state.actuated, isPodUnsure: state.actuated.pod !== undefined };
+    state.resize.actuated = { ...state.resize.actuated, isPodUnsure: state.resize.actuated.pod !== undefined };
     noteError(rpcText(error), resizing);
     throw error;
   }
@@ -65,12 +65,12 @@ class PodGroup {
   constructor(resizing: Resizing) {
     const { state, pod, settings, ports } = resizing;
     const { name, values } = settings.resources.podCgroup(pod);
-    const before = state.actuated.pod === undefined ? pod : withAllocation(pod, state.actuated.pod);
+    const before = state.resize.actuated.pod === undefined ? pod : withAllocation(pod, state.resize.actuated.pod);
     this.#resizing = resizing;
     this.#name = name;
     this.#next = values;
     // Of one that is not known, everything is set anew.
-    this.#before = state.actuated.isPodUnsure ? {} : settings.resources.podCgroup(before).values;
+    this.#before = state.resize.actuated.isPodUnsure ? {} : settings.resources.podCgroup(before).values;
     this.#now = asRead(this.#before, ports.cgroups);
   }
 
@@ -143,15 +143,15 @@ const without = (list: ResourceRequirements["limits"] = {}, resource: string) =>
   Object.fromEntries(Object.entries(list).filter(([name]) => name !== resource));
 
 function noteActuated(state: PodState, name: string, resources: ResourceRequirements): void {
-  const containers = new Map(state.actuated.containers).set(name, resources);
-  state.actuated = { ...state.actuated, containers };
+  const containers = new Map(state.resize.actuated.containers).set(name, resources);
+  state.resize.actuated = { ...state.resize.actuated, containers };
 }
 
 /** What its group is held to, and what its containers will be made with. */
 export function noteMadeRoom(state: PodState, pod: Pod): void {
   const whole = effective(allocationOf(pod));
-  const containers = new Map([...Object.entries(whole.containers), ...state.actuated.containers]);
-  state.actuated = { containers, pod: whole, isPodUnsure: false };
+  const containers = new Map([...Object.entries(whole.containers), ...state.resize.actuated.containers]);
+  state.resize.actuated = { containers, pod: whole, isPodUnsure: false };
 }
 
 /** What a container is about to be made with. */
@@ -162,16 +162,16 @@ export function noteMadeWith(state: PodState, pod: Pod, name: string): void {
 
 /** What an agent before us did of it, as soon as it can be compared with what runs. */
 export function recallActuated(state: PodState, pod: Pod, view: PodRuntimeView): Actuated {
-  if (!state.isActuatedKnown) {
-    const known = actuatedAtStart(state.allocatedBefore, pod, view);
-    state.actuated = {
-      containers: new Map([...known.containers, ...state.actuated.containers]),
-      pod: state.actuated.pod ?? known.pod,
-      isPodUnsure: state.actuated.pod === undefined && known.isPodUnsure,
+  if (!state.resize.isActuatedKnown) {
+    const known = actuatedAtStart(state.resize.allocatedBefore, pod, view);
+    state.resize.actuated = {
+      containers: new Map([...known.containers, ...state.resize.actuated.containers]),
+      pod: state.resize.actuated.pod ?? known.pod,
+      isPodUnsure: state.resize.actuated.pod === undefined && known.isPodUnsure,
     };
-    state.isActuatedKnown = true;
+    state.resize.isActuatedKnown = true;
   }
-  return state.actuated;
+  return state.resize.actuated;
 }
 
 async function refuseBelowUsage(
@@ -181,9 +181,12 @@ async function refuseBelowUsage(
 ): Promise<void> {
   const lowered = memory.filter(({ lowersMemoryTo }) => lowersMemoryTo !== undefined);
   const limitOf = (of: Pod) => settings.resources.podCgroup(of).values.memoryLimitBytes;
-  const [before, next] = [state.actuated.pod && limitOf(withAllocation(pod, state.actuated.pod)), limitOf(pod)];
+  const [before, next] = [
+    state.resize.actuated.pod && limitOf(withAllocation(pod, state.resize.actuated.pod)),
+    limitOf(pod),
+  ];
   const isPodLowered =
-    state.actuated.pod !== undefined && next !== undefined && (before === undefined || next < before);
+    state.resize.actuated.pod !== undefined && next !== undefined && (before === undefined || next < before);
   if (lowered.length === 0 && !isPodLowered) return;
   const usageOf = async (ask: Promise<{ readonly memory?: { readonly usageBytes?: bigint } }>) =>
     (await ask).memory?.usageBytes;
@@ -200,9 +203,9 @@ async function refuseBelowUsage(
 }
 
 function noteError(message: string, { state, pod, ports }: Resizing): void {
-  const before = state.resize ?? { generation: generationOf(pod), error: "" };
+  const before = state.resize.inProgress ?? { generation: generationOf(pod), error: "" };
   if (before.error === message) return;
-  state.resize = { ...before, error: message };
+  state.resize.inProgress = { ...before, error: message };
   podTeller(pod, ports)("Warning", "ResizeError", errorTextOf(pod, before.generation, message));
 }
 
@@ -214,14 +217,14 @@ export async function noteRestarts(
 ): Promise<void> {
   const { uid } = state;
   const resized = stops.filter(
-    ({ id, name, reason }) => reason.kind === "resized" && state.restartsForResize.get(name) !== id,
+    ({ id, name, reason }) => reason.kind === "resized" && state.resize.restarts.get(name) !== id,
   );
   await Promise.all(
     resized.map(async ({ id, name }) => {
       const pod = nameInJournal(state, undefined);
       const common = { uid, pod, wallMs: clock.wallMs(), container: name, containerId: id };
       await journal.append({ kind: "restartForResize", ...common });
-      state.restartsForResize.set(name, id);
+      state.resize.restarts.set(name, id);
     }),
   );
 }
@@ -233,15 +236,18 @@ export async function followResize(
   isResizing: boolean,
   ports: Pick<PodWorkerPorts, "journal" | "clock" | "events">,
 ): Promise<void> {
-  const { granted } = state;
-  const isNew = granted !== undefined && granted > state.resizedGeneration && granted !== state.resize?.generation;
-  if (isNew) state.resize = { generation: granted, error: "" };
-  if (isResizing) state.resize ??= { generation: granted ?? generationOf(pod), error: "" };
-  const { resize } = state;
-  if (isResizing || resize === undefined) return;
+  const { granted } = state.resize;
+  const isNew =
+    granted !== undefined &&
+    granted > state.resize.resizedGeneration &&
+    granted !== state.resize.inProgress?.generation;
+  if (isNew) state.resize.inProgress = { generation: granted, error: "" };
+  if (isResizing) state.resize.inProgress ??= { generation: granted ?? generationOf(pod), error: "" };
+  const { inProgress } = state.resize;
+  if (isResizing || inProgress === undefined) return;
   const common = { uid: state.uid, pod: nameInJournal(state, undefined), wallMs: ports.clock.wallMs() };
-  await ports.journal.append({ kind: "resized", ...common, generation: resize.generation });
-  state.resizedGeneration = Math.max(state.resizedGeneration, resize.generation);
-  state.resize = undefined;
-  podTeller(pod, ports)("Normal", "ResizeCompleted", completedText(pod, resize.generation));
+  await ports.journal.append({ kind: "resized", ...common, generation: inProgress.generation });
+  state.resize.resizedGeneration = Math.max(state.resize.resizedGeneration, inProgress.generation);
+  state.resize.inProgress = undefined;
+  podTeller(pod, ports)("Normal", "ResizeCompleted", completedText(pod, inProgress.generation));
 }

@@ -1,27 +1,27 @@
 /** Reads what one sync of one running pod has to know into one value. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
-import type { ReadTable } from "../../concurrency/latest-table.ts";
 import { everyContainer } from "../../domain/pod/every-container.ts";
 import { containerLogPath, podLogFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodSnapshot } from "../../domain/pod/pod-snapshot.ts";
 import { mayRun, newestOf, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
-import type { ProbeResult } from "../../domain/probes/verdicts.ts";
 import { listIfThere } from "../../ports/host-files.ts";
 import type { PodState } from "./pod-state.ts";
 import { recallActuated } from "./resize.ts";
-import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
+import type { PodWorkerPorts, PodWorkerSettings, WorkerContext } from "./worker-options.ts";
+
+export interface SeenPod {
+  readonly state: PodState;
+  readonly pod: Pod;
+  readonly view: PodRuntimeView;
+  readonly volumes: PodSnapshot["volumes"];
+}
 
 export async function readSnapshot(
-  state: PodState,
-  pod: Pod,
-  view: PodRuntimeView,
-  ports: Pick<PodWorkerPorts, "files" | "cgroups" | "clock">,
-  settings: PodWorkerSettings,
-  volumes: PodSnapshot["volumes"],
-  probeResults: Pick<ReadTable<string, ProbeResult>, "get">,
+  { state, pod, view, volumes }: SeenPod,
+  { ports, cells: { probeResults }, settings }: WorkerContext,
 ): Promise<PodSnapshot> {
   const containers = everyContainer(pod.spec);
-  const restartFloor = new Map(state.restartFloor);
+  const restartFloor = new Map(state.containers.restartFloor);
   for (const container of containers) {
     if (newestOf(view, container.name) !== undefined) continue;
     const logged = await highestLog(pod, container.name, ports, settings);
@@ -35,16 +35,16 @@ export async function readSnapshot(
     monotonicMs: ports.clock.monotonicMs(),
     backoffs: new Map(
       containers.flatMap((container) => {
-        const entry = state.backoffs.get(backoffKey(container));
+        const entry = state.containers.backoffs.get(backoffKey(container));
         return entry === undefined ? [] : [[container.name, entry] as const];
       }),
     ),
-    exitSeenMonotonicMs: state.exitSeenMonotonicMs,
-    knownExits: state.knownExits,
+    exitSeenMonotonicMs: state.containers.exitSeenMonotonicMs,
+    knownExits: state.containers.knownExits,
     restartFloor,
-    sandboxFloor: state.sandboxFloor,
+    sandboxFloor: state.sandbox.attemptMin,
     volumes,
-    postStartDue: state.postStartDue,
+    postStartDue: state.containers.postStartDue,
     verdicts: new Map(
       view.containers.flatMap(({ id }) => {
         const result = probeResults.get(id);
@@ -52,7 +52,7 @@ export async function readSnapshot(
       }),
     ),
     actuated: recallActuated(state, pod, view),
-    restartsForResize: state.restartsForResize,
+    restartsForResize: state.resize.restarts,
     cgroupMissing: view.containers.some(mayRun) && !(await hasCgroup(state, pod, ports, settings)),
   };
 }
@@ -66,9 +66,9 @@ async function hasCgroup(
   { cgroups, clock }: Pick<PodWorkerPorts, "cgroups" | "clock">,
   settings: PodWorkerSettings,
 ): Promise<boolean> {
-  if (clock.monotonicMs() - state.cgroupSeenMonotonicMs < CGROUP_SEEN_MS) return true;
+  if (clock.monotonicMs() - state.sandbox.cgroupSeenMonotonicMs < CGROUP_SEEN_MS) return true;
   const exists = await cgroups.exists(settings.resources.podCgroup(pod).name);
-  if (exists) state.cgroupSeenMonotonicMs = clock.monotonicMs();
+  if (exists) state.sandbox.cgroupSeenMonotonicMs = clock.monotonicMs();
   return exists;
 }
 

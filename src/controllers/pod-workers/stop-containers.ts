@@ -105,13 +105,13 @@ async function whileGraceLasts(
 }
 
 const isHookDue = (stop: ContainerStop, { state, pod }: Stopping): boolean =>
-  preStopOf(pod, state.view, stop) !== undefined && !state.preStopDone.has(stop.id);
+  preStopOf(pod, state.view, stop) !== undefined && !state.termination.preStopDone.has(stop.id);
 
 async function preStop(stop: ContainerStop, stopping: Stopping, signal: AbortSignal): Promise<void> {
   const { state, pod, ports } = stopping;
   const handler = preStopOf(pod, state.view, stop);
   const name = nameOf(state, pod);
-  if (handler === undefined || name === undefined || state.preStopDone.has(stop.id)) return;
+  if (handler === undefined || name === undefined || state.termination.preStopDone.has(stop.id)) return;
   const run = hookRun({ pod: name, container: stop.name, id: stop.id, handler }, stopping);
   const common = { uid: name.uid, pod: `${name.namespace}/${name.name}`, wallMs: ports.clock.wallMs() };
   ports.journal.note(decisionRecord(common, { kind: "runPreStop", container: stop.name }));
@@ -121,7 +121,7 @@ async function preStop(stop: ContainerStop, stopping: Stopping, signal: AbortSig
     tellFailure(stop, { pod, ports });
   }
   await noteHook({ container: stop.name, containerId: stop.id, hook: "preStopDone" }, state, ports);
-  state.preStopDone.add(stop.id);
+  state.termination.preStopDone.add(stop.id);
 }
 
 function tellFailure({ name }: ContainerStop, { pod, ports }: Pick<Stopping, "pod" | "ports">): void {
@@ -142,8 +142,8 @@ function tellStop(stop: ContainerStop, { pod, state, ports }: Stopping): void {
   const roled = containerNamed(pod?.spec, stop.name);
   if (pod === undefined || roled === undefined) return;
   const text = stopText(stop, roled, pod);
-  if (state.toldStops.get(stop.id) === text) return;
-  state.toldStops.set(stop.id, text);
+  if (state.termination.toldStops.get(stop.id) === text) return;
+  state.termination.toldStops.set(stop.id, text);
   teller(pod, roled, ports)("Normal", "Killing", text);
 }
 

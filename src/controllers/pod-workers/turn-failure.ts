@@ -50,13 +50,14 @@ export function emitTurnFailure(
   error: unknown,
   ports: Pick<PodWorkerPorts, "clock" | "events">,
 ): boolean {
-  const { pod, failureEvent: last } = state;
+  const { pod } = state;
+  const last = state.reports.failureEvent;
   const event = eventOf(state.uid, error instanceof EndStepFailure ? error.cause : error);
   if (pod === undefined || event === undefined) return false;
   const nowMs = ports.clock.monotonicMs();
   const isRepeated = last?.message === event.message && nowMs - last.emittedMonotonicMs < EVENT_INTERVAL_MS;
   if (isRepeated) return true;
-  state.failureEvent = { message: event.message, emittedMonotonicMs: nowMs };
+  state.reports.failureEvent = { message: event.message, emittedMonotonicMs: nowMs };
   podTeller(pod, ports)("Warning", event.reason, event.message);
   return true;
 }

@@ -1,4 +1,4 @@
-/** What the pod workers need of the world, and what they are set to. */
+/** What the pod workers need of the world, and what they are set to. `WorkerContext` is all of it, and every step of a worker gets it whole. */
 import type { Node, Pod, Service } from "../../api/gen/core-v1.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
@@ -15,6 +15,7 @@ import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import type { RuntimeHealth } from "../../domain/node/runtime-health.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { EndRequest } from "../../domain/pod/end-request.ts";
 import type { EndReport } from "../../domain/pod/ending.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { MadeParts, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
@@ -59,11 +60,19 @@ export interface PodWorkerPorts {
   readonly queue?: TurnObserver<string>;
 }
 
+export interface WorkerContext {
+  readonly ports: PodWorkerPorts;
+  readonly cells: PodWorkerCells;
+  readonly settings: PodWorkerSettings;
+}
+
 /** Images, as the workers need them. */
 export type PodImages = Pick<ImagePulls, "ensure" | "forget">;
 
 export interface PodWorkerCells {
   readonly admittedPods: ReadTable<string, AdmittedPod>;
+  /** Ends that somebody on the node asks for. */
+  readonly endRequests: ReadTable<string, EndRequest>;
   /** Until every source has spoken, a pod that nobody wants may yet be wanted. */
   readonly sourcesReady: Latest<boolean>;
   readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;

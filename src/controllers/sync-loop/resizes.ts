@@ -4,12 +4,12 @@
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
-import type { LatestTable } from "../../concurrency/latest-table.ts";
-import type { Beside } from "../../domain/admission/admission.ts";
+import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
 import { decisionRecord } from "../../domain/journal/records.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import { type AdmittedPod, desiredOf } from "../../domain/pod/admitted-pod.ts";
+import type { EndRequest } from "../../domain/pod/end-request.ts";
 import { keyOf } from "../../domain/pod/pod-identity.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
@@ -22,23 +22,17 @@ import { pendingText, startedText } from "../../domain/resize/texts.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Journal } from "../../ports/journal.ts";
+import type { HoldingPods } from "./holding-pods.ts";
+import type { Preemptions } from "./preemptions.ts";
 
 export interface ResizeParts {
   readonly journal: Journal;
   readonly events: EventSink;
   readonly clock: Clock;
   readonly admittedPods: LatestTable<string, AdmittedPod>;
+  readonly endRequests: ReadTable<string, EndRequest>;
   readonly resize: ResizeSettings;
-  readonly resizeMetrics: ResizeMetrics | undefined;
-}
-
-/** What the loop knows of the other pods. */
-export interface Neighbours {
-  /** Those whose room is theirs, as they are now. */
-  readonly taken: () => readonly Pod[];
-  readonly beside: (taken: readonly Pod[]) => Beside;
-  readonly holds: (uid: string) => boolean;
-  readonly preempt: (victim: Pod, preemptor: Pod, resource: string) => void;
+  readonly resizeMetrics?: ResizeMetrics;
 }
 
 /** Why those that wait are tried again, as it is counted. */
@@ -46,13 +40,15 @@ export type RetryTrigger = "pod_updated" | "pods_added" | "pods_removed" | "pod_
 
 export class Resizes {
   readonly #parts: ResizeParts;
-  readonly #neighbours: Neighbours;
+  readonly #holding: HoldingPods;
+  readonly #preemptions: Pick<Preemptions, "begin">;
   /** Changes that came since the last turn that could judge them. */
   readonly #changed = new Map<string, Pod>();
 
-  constructor(parts: ResizeParts, neighbours: Neighbours) {
+  constructor(parts: ResizeParts, holding: HoldingPods, preemptions: Pick<Preemptions, "begin">) {
     this.#parts = parts;
-    this.#neighbours = neighbours;
+    this.#holding = holding;
+    this.#preemptions = preemptions;
   }
 
   /** Whether this is news of it. */
@@ -108,8 +104,7 @@ export class Resizes {
       sinceWallMs: known.resize?.pending?.sinceWallMs,
     }));
     for (const { known, desired } of inOrder(waiting)) {
-      const { taken, beside } = this.#neighbours;
-      const others = beside(taken().filter(({ metadata }) => metadata?.uid !== known.uid));
+      const others = this.#holding.beside(this.#holding.all(known.uid));
       const decision = decideResize(desired, known.pod, others, facts, this.#parts.resize);
       await this.#settle(known, desired, decision, trigger);
       this.#changed.delete(known.uid);
@@ -123,8 +118,9 @@ export class Resizes {
   }
 
   /** Whether it wants other resources than it has, and lives on. */
-  #isOpen({ uid, verdict, pod, ends }: AdmittedPod, desired: Pod): boolean {
-    if (verdict.kind !== "admitted" || ends !== undefined || !this.#neighbours.holds(uid)) return false;
+  #isOpen({ uid, verdict, pod }: AdmittedPod, desired: Pod): boolean {
+    if (verdict.kind !== "admitted" || this.#parts.endRequests.get(uid) !== undefined) return false;
+    if (!this.#holding.holds(uid)) return false;
     if (desired.metadata?.deletionTimestamp !== undefined || isTerminal(desired.status?.phase)) return false;
     return withAllocation(desired, allocationOf(pod)) !== desired;
   }
@@ -144,7 +140,7 @@ export class Resizes {
       case "accepted":
         return this.#grant(known, desired, trigger);
       case "preempts":
-        for (const victim of decision.victims) this.#neighbours.preempt(victim, desired, decision.resource);
+        for (const victim of decision.victims) this.#preemptions.begin(victim, desired, decision.resource);
         return this.#wait(known, desired, decision);
       case "infeasible":
         this.#parts.resizeMetrics?.infeasible.increment(decision.detail);

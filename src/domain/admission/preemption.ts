@@ -12,6 +12,12 @@ import { amountOf, type Shortage } from "./resource-fit.ts";
 /** What the status and the event of a pod that ends for another say. */
 export const PREEMPTED = { reason: "Preempting", message: "Preempted in order to admit critical pod" } as const;
 
+/** As a requester of ends. */
+export const PREEMPTION = {
+  reason: PREEMPTED.reason,
+  disruption: "Pod was preempted by Kubelet to accommodate a critical pod.",
+} as const;
+
 export type Preemption =
   | { readonly kind: "victims"; readonly victims: readonly Pod[] }
   /** In upstream's words. */

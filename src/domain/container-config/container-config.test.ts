@@ -3,21 +3,16 @@ import { test } from "node:test";
 import { container, pod } from "../../../test/support/pods.ts";
 import { utf8Bytes } from "../../base/utf8.ts";
 import { commandOf, containerConfig } from "./container-config.ts";
+import { NO_INPUTS } from "./container-inputs.ts";
 
 const SETTINGS = {
   restartCount: 0,
   imageRef: "sha256:1",
-  imageUser: {},
-  resources: {},
+  inputs: NO_INPUTS,
   security: { seccompDefault: false, seccompRoot: "/root/seccomp", thermalPaths: [] },
   identity: { volumeGroups: [], users: { mode: "node", uids: [], gids: [] } },
   selinux: true,
   stopSignals: false,
-  terminationMessageFile: undefined,
-  environment: [],
-  volumeMounts: [],
-  words: { command: [], args: [] },
-  hostsFile: undefined,
 } as const;
 
 test("a doubled dollar in command and arguments stands for one", () => {
@@ -47,22 +42,17 @@ test("[7.21] command and arguments refer to the variables of the container, and 
   assert.deepEqual(commandOf(container("app", { command: ["x$(BAD)"] }), environment), noText);
 });
 
-test("[24.4] the hosts file is mounted at its place, beside the file of the last words", () => {
-  const own = container("app", { terminationMessagePath: "/dev/termination-log" });
-  const settings = { ...SETTINGS, hostsFile: "/pods/1/etc-hosts", terminationMessageFile: "/pods/1/last" };
-  assert.deepEqual(containerConfig(pod(), own, settings).mounts, [
-    { hostPath: "/pods/1/etc-hosts", containerPath: "/etc/hosts", selinuxRelabel: true },
-    { hostPath: "/pods/1/last", containerPath: "/dev/termination-log", selinuxRelabel: true },
-  ]);
-  assert.deepEqual(containerConfig(pod(), own, SETTINGS).mounts, []);
-});
-
 test("a node that labels no files asks for no labels", () => {
-  const volumeMounts = [{ hostPath: "/pods/1/v", containerPath: "/v", selinuxRelabel: true }];
-  const settings = { ...SETTINGS, selinux: false, volumeMounts, hostsFile: "/pods/1/etc-hosts" };
-  const { mounts } = containerConfig(pod(), container("app"), settings);
+  const mounts = [
+    { hostPath: "/pods/1/v", containerPath: "/v", selinuxRelabel: true },
+    { hostPath: "/pods/1/etc-hosts", containerPath: "/etc/hosts", selinuxRelabel: true },
+  ];
+  const inputs = { ...NO_INPUTS, mounts };
+  const mountsOn = (selinux: boolean) =>
+    containerConfig(pod(), container("app"), { ...SETTINGS, inputs, selinux }).mounts;
+  assert.deepEqual(mountsOn(true), mounts);
   assert.deepEqual(
-    mounts?.map(({ containerPath, selinuxRelabel }) => [containerPath, selinuxRelabel]),
+    mountsOn(false)?.map(({ containerPath, selinuxRelabel }) => [containerPath, selinuxRelabel]),
     [
       ["/v", false],
       ["/etc/hosts", false],
@@ -77,7 +67,10 @@ test("[27.3.6] the image is named as the pull answered and as the pod says, and 
 
 test("an image that names no user is root's, and one that names a user by name only is that user's", () => {
   const security = (imageUser: { readonly uid?: bigint; readonly username?: string }) => {
-    const config = containerConfig(pod(), container("app"), { ...SETTINGS, imageUser });
+    const config = containerConfig(pod(), container("app"), {
+      ...SETTINGS,
+      inputs: { ...NO_INPUTS, imageUser },
+    });
     return { runAsUser: config.security?.runAsUser, runAsUsername: config.security?.runAsUsername };
   };
   assert.deepEqual(security({}), { runAsUser: 0n, runAsUsername: undefined });

@@ -3,8 +3,8 @@ import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { utf8Text } from "../../base/utf8.ts";
 import { containerLogPath, podNameOfObject } from "../pod/pod-names.ts";
 import type { ContainerConfig, ContainerMount, EnvironmentVariable } from "../runtime/container.ts";
-import type { LinuxResources } from "../runtime/resources.ts";
 import { containerHash } from "./container-hash.ts";
+import type { ContainerInputs, ContainerWords } from "./container-inputs.ts";
 import {
   CONTAINER_HASH,
   CONTAINER_NAME_LABEL,
@@ -20,15 +20,13 @@ import {
   TERMINATION_MESSAGE_POLICY,
 } from "./cri-keys.ts";
 import { expand } from "./environment/expand.ts";
-import { HOSTS_PATH } from "./hosts-file.ts";
-import { containerSecurity, type GivenIdentity, type ImageUser, type SecuritySettings } from "./security-context.ts";
+import { containerSecurity, type GivenIdentity, type SecuritySettings } from "./security-context.ts";
 
 export interface ContainerSettings {
   readonly restartCount: number;
   /** What the pull answered with. */
   readonly imageRef: string;
-  readonly imageUser: ImageUser;
-  readonly resources: LinuxResources;
+  readonly inputs: ContainerInputs;
   /** The container whose processes it is to see; undefined: only its own, or what its pod shares. */
   readonly targetId?: string | undefined;
   readonly security: SecuritySettings;
@@ -37,20 +35,6 @@ export interface ContainerSettings {
   readonly stopSignals: boolean;
   /** Whether the node labels files; if not, the runtime is not asked to. */
   readonly selinux: boolean;
-  /** The file on the node that receives the container's last words; undefined: it gets none. */
-  readonly terminationMessageFile: string | undefined;
-  /** Of its volumes. */
-  readonly volumeMounts: readonly ContainerMount[];
-  readonly environment: readonly EnvironmentVariable[];
-  readonly words: ContainerWords;
-  /** The file on the node that the container sees as its hosts file; undefined: the image's own. */
-  readonly hostsFile: string | undefined;
-}
-
-/** What a container is started with, every reference to a variable replaced. */
-export interface ContainerWords {
-  readonly command: readonly string[];
-  readonly args: readonly string[];
 }
 
 /** "noText": a word would hold bytes of a Secret that are no text, which no runtime can be told. */
@@ -76,7 +60,8 @@ const allText = (words: readonly (string | undefined)[]): words is readonly stri
   words.every((word) => word !== undefined);
 
 export function containerConfig(pod: Pod, container: Container, settings: ContainerSettings): ContainerConfig {
-  const { restartCount, imageRef, imageUser, resources, security, identity, targetId, environment, words } = settings;
+  const { restartCount, imageRef, inputs, security, identity, targetId } = settings;
+  const { environment, words, imageUser, resources } = inputs;
   const stopSignal = settings.stopSignals ? container.lifecycle?.stopSignal : undefined;
   return {
     metadata: { name: container.name, attempt: restartCount },
@@ -85,7 +70,7 @@ export function containerConfig(pod: Pod, container: Container, settings: Contai
     args: words.args,
     workingDirectory: container.workingDir ?? "",
     environment,
-    mounts: mounts(container, settings),
+    mounts: mounts(settings),
     labels: labels(pod, container),
     annotations: annotations(pod, container, restartCount),
     logPath: containerLogPath(container.name, restartCount),
@@ -98,25 +83,12 @@ export function containerConfig(pod: Pod, container: Container, settings: Contai
   };
 }
 
-function mounts(container: Container, settings: ContainerSettings): readonly ContainerMount[] {
-  const { volumeMounts, hostsFile, terminationMessageFile, selinux, identity } = settings;
-  const path = container.terminationMessagePath ?? "";
-  const all = [
-    ...volumeMounts,
-    ...(hostsFile === undefined ? [] : [mounted(hostsFile, HOSTS_PATH)]),
-    ...(terminationMessageFile === undefined || path === "" ? [] : [mounted(terminationMessageFile, path)]),
-  ];
-  const labelled = selinux ? all : all.map((mount) => ({ ...mount, selinuxRelabel: false }));
+function mounts({ inputs, selinux, identity }: ContainerSettings): readonly ContainerMount[] {
+  const labelled = selinux ? inputs.mounts : inputs.mounts.map((mount) => ({ ...mount, selinuxRelabel: false }));
   const { uids, gids } = identity.users;
   // Files stay whose they are on the node; within the pod they are seen as its own users'.
   return uids.length === 0 ? labelled : labelled.map((mount) => ({ ...mount, uidMappings: uids, gidMappings: gids }));
 }
-
-const mounted = (hostPath: string, containerPath: string): ContainerMount => ({
-  hostPath,
-  containerPath,
-  selinuxRelabel: true,
-});
 
 function labels(pod: Pod, container: Container): Readonly<Record<string, string>> {
   const { name, namespace, uid } = podNameOfObject(pod);

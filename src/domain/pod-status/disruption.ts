@@ -1,10 +1,10 @@
 /** The condition of a pod that its node has ended before its time: controllers tell it from a failure of the pod's own by this. */
 import type { PodCondition } from "../../api/gen/core-v1.ts";
-import { PREEMPTED } from "../admission/preemption.ts";
+import { END_REQUESTERS, type EndRequester } from "../pod/end-request.ts";
 
-const MESSAGES: ReadonlyMap<string, string> = new Map([
-  [PREEMPTED.reason, "Pod was preempted by Kubelet to accommodate a critical pod."],
-]);
+const MESSAGES: ReadonlyMap<string, string> = new Map(
+  Object.values<EndRequester>(END_REQUESTERS).map(({ reason, disruption }) => [reason, disruption]),
+);
 
 /** By type; none where the pod ended for another reason. */
 export function disruptionBy(

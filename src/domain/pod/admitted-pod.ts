@@ -12,8 +12,6 @@ export interface AdmittedPod {
   /** What stood of it when it was first seen. What is written over its status later is not ours. */
   readonly found?: PodStatus | undefined;
   readonly verdict: Verdict;
-  /** Taken, and told to end before its time: the reason and the message of its status. */
-  readonly ends?: { readonly reason: string; readonly message: string };
   /** Of a pod that wants, or was granted, other resources than it was taken in with. */
   readonly resize?: PodResize;
 }

@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { NOW_MS, pod } from "../../../test/support/pods.ts";
 import { apiTime } from "../../base/timestamp.ts";
 import type { AdmittedPod } from "./admitted-pod.ts";
+import { type EndRequest, foldEndRequests } from "./end-request.ts";
 import { wishOf } from "./wish-of.ts";
 
 const START_MS = NOW_MS - 60_000;
@@ -13,8 +14,8 @@ function admitted(activeDeadlineSeconds: number, startTime?: string): AdmittedPo
   return { uid: "u", pod: object, isStatic: false, firstSeenWallMs: START_MS, verdict };
 }
 
-const wish = (one: AdmittedPod | undefined, wallMs = NOW_MS, sourcesReady = true) =>
-  wishOf({ admitted: one, sourcesReady, wasWanted: false, mustWait: false, wallMs });
+const wish = (one: AdmittedPod | undefined, wallMs = NOW_MS, sourcesReady = true, endRequest?: EndRequest) =>
+  wishOf({ admitted: one, endRequest, sourcesReady, wasWanted: false, mustWait: false, wallMs });
 
 test("[6.10] a pod that is on its node as long as its deadline allows is ended as failed, and says so", () => {
   assert.deepEqual(wish(admitted(61)), { kind: "run" });
@@ -42,4 +43,22 @@ test("[6.10] a deadline that is set on a running pod counts at once", () => {
 test("[4.9] of a pod that no source names nothing is wanted before all have spoken, and then its end", () => {
   assert.equal(wish(undefined, NOW_MS, false), undefined);
   assert.deepEqual(wish(undefined), { kind: "end", why: { kind: "orphaned" } });
+});
+
+test("a pod whose end is requested ends as failed, with the requester's words and grace period", () => {
+  const request = { reason: "Evicted", message: "The node was low on resource: memory." };
+  const why = { kind: "failed", ...request };
+  assert.deepEqual(wish(admitted(3600), NOW_MS, true, request), { kind: "end", why });
+  const hurried = { ...request, graceSeconds: 1 };
+  assert.deepEqual(wish(admitted(3600), NOW_MS, true, hurried), { kind: "end", why, graceOverrideSeconds: 1 });
+});
+
+test("of two requests the first has the word, and the shorter grace period counts", () => {
+  const [first, second] = [
+    { reason: "Preempting", message: "a" },
+    { reason: "Evicted", message: "b", graceSeconds: 5 },
+  ];
+  assert.deepEqual(foldEndRequests(first, second), { ...first, graceSeconds: 5 });
+  assert.deepEqual(foldEndRequests(second, first), second);
+  assert.deepEqual(foldEndRequests({ ...first, graceSeconds: 2 }, second), { ...first, graceSeconds: 2 });
 });

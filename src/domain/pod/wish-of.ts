@@ -2,10 +2,13 @@
 import { isTerminal } from "../pod-status/phase.ts";
 import { DEADLINE_EXCEEDED, deadlineLeftMs } from "./active-deadline.ts";
 import type { AdmittedPod } from "./admitted-pod.ts";
+import type { EndRequest } from "./end-request.ts";
 import type { PodWish } from "./pod-wish.ts";
 
 export interface WishInputs {
   readonly admitted: AdmittedPod | undefined;
+  /** Somebody on the node asks for its end. */
+  readonly endRequest: EndRequest | undefined;
   /** Every source has spoken: what none of them names is unwanted. */
   readonly sourcesReady: boolean;
   /** A source wanted it once, in this process's life. */
@@ -16,7 +19,8 @@ export interface WishInputs {
 }
 
 /** Undefined: nothing may be done about it yet. */
-export function wishOf({ admitted, sourcesReady, wasWanted, mustWait, wallMs }: WishInputs): PodWish | undefined {
+export function wishOf(inputs: WishInputs): PodWish | undefined {
+  const { admitted, endRequest, sourcesReady, wasWanted, mustWait, wallMs } = inputs;
   if (admitted === undefined) {
     if (!sourcesReady) return undefined;
     return { kind: "end", why: { kind: wasWanted ? "removed" : "orphaned" } };
@@ -28,7 +32,11 @@ export function wishOf({ admitted, sourcesReady, wasWanted, mustWait, wallMs }: 
       why: { kind: "failed", ...verdict.rejection, message: `Pod was rejected: ${verdict.rejection.message}` },
     };
   }
-  if (admitted.ends !== undefined) return { kind: "end", why: { kind: "failed", ...admitted.ends } };
+  if (endRequest !== undefined) {
+    const { reason, message, graceSeconds } = endRequest;
+    const why = { kind: "failed", reason, message } as const;
+    return { kind: "end", why, ...(graceSeconds !== undefined && { graceOverrideSeconds: graceSeconds }) };
+  }
   if (pod.metadata?.deletionTimestamp !== undefined) return { kind: "end", why: { kind: "deleted" } };
   // Its end was published in an earlier life of ours: it is not run again.
   if (isTerminal(pod.status?.phase) && !admitted.isStatic) return { kind: "end", why: { kind: "completed" } };

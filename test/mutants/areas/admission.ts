@@ -52,7 +52,7 @@ export const ADMISSION: MutantArea = {
     },
     {
       name: "no event says why a pod was rejected",
-      file: "src/controllers/sync-loop/sync-loop.ts",
+      file: "src/controllers/sync-loop/admission.ts",
       find: '      this.#emit(each.pod, "Warning", rejection);\n',
       replace: "",
       suite: SUITE,

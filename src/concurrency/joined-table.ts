@@ -1,0 +1,36 @@
+/** Several tables read as one. The value of a key is folded from those of all the tables that have one, in their order. */
+import type { ReadTable } from "./latest-table.ts";
+
+export class JoinedTable<K, V> implements ReadTable<K, V> {
+  readonly #tables: readonly ReadTable<K, V>[];
+  readonly #fold: (first: V, next: V) => V;
+
+  constructor(tables: readonly ReadTable<K, V>[], fold: (first: V, next: V) => V) {
+    this.#tables = tables;
+    this.#fold = fold;
+  }
+
+  get(key: K): V | undefined {
+    const values = this.#tables.flatMap((table) => {
+      const value = table.get(key);
+      return value === undefined ? [] : [value];
+    });
+    const [first, ...rest] = values;
+    return first === undefined ? undefined : rest.reduce(this.#fold, first);
+  }
+
+  keys(): readonly K[] {
+    return [...new Set(this.#tables.flatMap((table) => table.keys()))];
+  }
+
+  get size(): number {
+    return this.keys().length;
+  }
+
+  watch(changed: (key: K) => void): () => void {
+    const ends = this.#tables.map((table) => table.watch(changed));
+    return () => {
+      for (const end of ends) end();
+    };
+  }
+}

@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { FakeFiles } from "../../../sim/fake-files.ts";
+import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { container, pod } from "../../../test/support/pods.ts";
+import { LatestCell } from "../../concurrency/latest-cell.ts";
+import { LatestTable } from "../../concurrency/latest-table.ts";
+import { RUNTIME_UNKNOWN } from "../../domain/node/runtime-health.ts";
+import { CONTAINER_CONTRIBUTORS } from "./container-contributors.ts";
+import { type ContainerContributor, type ContainerCreation, gatherInputs, type PodWork } from "./container-creation.ts";
+import { newPodState } from "./pod-state.ts";
+
+const { signal } = new AbortController();
+
+function world() {
+  const disk = new FakeFiles({ clock: new ManualClock() });
+  disk.makeFolder("/root/pods/1", 0o750);
+  const own = container("app", {
+    env: [{ name: "COLOR", value: "green" }],
+    args: ["$(COLOR)"],
+    terminationMessagePath: "/dev/termination-log",
+  });
+  const creation = {
+    pod: { ...pod(), metadata: { name: "p", namespace: "ns", uid: "1" } },
+    roled: { role: "regular", container: own },
+    restartCount: 0,
+    sandbox: { runtimeHandler: "" },
+    image: { kind: "present", ref: "sha256:1", image: { uid: 7n } },
+    volumeImages: new Map(),
+    place: { podIps: ["198.18.0.5"], hostIps: [], allocatable: {} },
+  } as unknown as ContainerCreation;
+  const work = {
+    state: newPodState("1", 0),
+    ports: {
+      files: disk.port,
+      random: { uuid: () => "12345678-0000-4000-8000-000000000000" },
+    },
+    cells: {
+      services: new LatestCell(new Map()),
+      referencedObjects: new LatestTable(),
+      mountState: new LatestTable(),
+      runtimeHealth: new LatestCell(RUNTIME_UNKNOWN),
+    },
+    settings: {
+      rootDir: "/root",
+      podLogsDir: "/logs",
+      hostname: { clusterDomain: "cluster.local" },
+      resources: { containerResources: () => ({ cpuShares: 2 }) },
+    },
+  } as unknown as PodWork;
+  return { disk, creation, work };
+}
+
+test("[24.4] the hosts file is mounted at its place, before the file of the termination message", async () => {
+  const { disk, creation, work } = world();
+  const { mounts } = await gatherInputs(CONTAINER_CONTRIBUTORS, creation, work, signal);
+  const message = "/root/pods/1/containers/app/12345678";
+  assert.deepEqual(mounts, [
+    { hostPath: "/root/pods/1/etc-hosts", containerPath: "/etc/hosts", selinuxRelabel: true },
+    { hostPath: message, containerPath: "/dev/termination-log", selinuxRelabel: true },
+  ]);
+  assert.equal((await disk.port.facts(message))?.mode, 0o666);
+});
+
+test("a contributor sees what those before it gathered, and adds to it", async () => {
+  const { creation, work } = world();
+  const bare = world();
+  const device: ContainerContributor = async (_creation, gathered) => ({
+    environment: [{ name: "DEVICE", value: Buffer.from(`after ${gathered.environment[0]?.name}`) }],
+    mounts: [{ hostPath: "/dev/device0", containerPath: "/dev/device0", selinuxRelabel: false }],
+    resources: { cpusetCpus: "1" },
+  });
+  const without = await gatherInputs(CONTAINER_CONTRIBUTORS, bare.creation, bare.work, signal);
+  const inputs = await gatherInputs([...CONTAINER_CONTRIBUTORS, device], creation, work, signal);
+  assert.deepEqual(without.words, { command: [], args: ["green"] });
+  assert.deepEqual(without.imageUser, { uid: 7n });
+  assert.deepEqual(inputs.environment.map(({ name, value }) => `${name}=${Buffer.from(value).toString()}`).slice(-2), [
+    "COLOR=green",
+    "DEVICE=after COLOR",
+  ]);
+  assert.deepEqual(inputs.mounts.slice(0, -1), without.mounts);
+  assert.equal(inputs.mounts.at(-1)?.containerPath, "/dev/device0");
+  assert.deepEqual(inputs.resources, { cpuShares: 2, cpusetCpus: "1" });
+});
+
+test("a contributor that fails keeps the later ones from preparing anything", async () => {
+  const { disk, creation, work } = world();
+  const refusing: ContainerContributor = () => Promise.reject(new Error("no device"));
+  await assert.rejects(gatherInputs([refusing, ...CONTAINER_CONTRIBUTORS], creation, work, signal), /no device/);
+  assert.equal(await disk.port.facts("/root/pods/1/etc-hosts"), undefined);
+});

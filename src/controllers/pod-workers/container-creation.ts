@@ -1,0 +1,64 @@
+/**
+ * What the node gives a container beside its definition is gathered from an ordered list of contributors (`container-contributors.ts`): each prepares
+ * something on the node and says what the container gets of it. A contributor sees what those before it have gathered, and its failure keeps the
+ * container from being created.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import { type ContainerInputs, NO_INPUTS, withContribution } from "../../domain/container-config/container-inputs.ts";
+import type { PodPlace } from "../../domain/container-config/environment/field-reference.ts";
+import type { PresentImage } from "../../domain/images/image-answer.ts";
+import type { RoledContainer } from "../../domain/pod/every-container.ts";
+import type { ExitTime } from "../../domain/pod/restart-backoff.ts";
+import type { ImageSpec } from "../../domain/runtime/image.ts";
+import type { SandboxConfig, SandboxStatus } from "../../domain/runtime/sandbox.ts";
+import type { PodState } from "./pod-state.ts";
+import type { WorkerContext } from "./worker-options.ts";
+
+/** A pod's worker and what it remembers of the pod. */
+export interface PodWork extends WorkerContext {
+  readonly state: PodState;
+}
+
+export interface ContainerStart {
+  readonly pod: Pod;
+  readonly roled: RoledContainer;
+  readonly restartCount: number;
+  /** When it last ended. */
+  readonly after: ExitTime | undefined;
+  readonly sandbox: SandboxStatus;
+  readonly sandboxConfig: SandboxConfig;
+}
+
+/** A container whose images are on the node. */
+export interface ContainerCreation extends ContainerStart {
+  readonly image: PresentImage;
+  /** The images of its volumes, by volume name. */
+  readonly volumeImages: ReadonlyMap<string, ImageSpec>;
+  /** The addresses of the pod and its node, and the node's allocatable resources. */
+  readonly place: StartPlace;
+}
+
+export interface StartPlace extends PodPlace {
+  readonly allocatable: Readonly<Record<string, string>>;
+}
+
+/** Rejects with a `StartFailure`, or with another error that the container's status shows as CreateContainerConfigError. */
+export type ContainerContributor = (
+  creation: ContainerCreation,
+  gathered: ContainerInputs,
+  work: PodWork,
+  signal: AbortSignal,
+) => Promise<Partial<ContainerInputs>>;
+
+export async function gatherInputs(
+  contributors: readonly ContainerContributor[],
+  creation: ContainerCreation,
+  work: PodWork,
+  signal: AbortSignal,
+): Promise<ContainerInputs> {
+  let inputs = NO_INPUTS;
+  for (const contribute of contributors) {
+    inputs = withContribution(inputs, await contribute(creation, inputs, work, signal));
+  }
+  return inputs;
+}

@@ -1,0 +1,102 @@
+/**
+ * Pods that end so that a critical one finds room: who they are, since when, and who has taken too long. Their end is requested in the table
+ * `preemptions`; their workers end them as any other pod.
+ */
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import { PREEMPTED } from "../../domain/admission/preemption.ts";
+import { decisionRecord } from "../../domain/journal/records.ts";
+import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import type { EndRequest } from "../../domain/pod/end-request.ts";
+import { keyOf } from "../../domain/pod/pod-identity.ts";
+import { podNameOfObject } from "../../domain/pod/pod-names.ts";
+import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import type { Clock } from "../../ports/clock.ts";
+import type { EventSink } from "../../ports/event-sink.ts";
+import type { Journal } from "../../ports/journal.ts";
+
+interface Preempted {
+  readonly pod: Pod;
+  /** What there was too little of. */
+  readonly resource: string;
+  /** Nobody waits for it any longer than this, on the monotonic clock. */
+  readonly untilMonotonicMs: number;
+  isLate: boolean;
+}
+
+const WAIT_SECONDS_MIN = 10;
+
+export interface PreemptionParts {
+  readonly clock: Clock;
+  readonly events: EventSink;
+  readonly journal: Pick<Journal, "note">;
+  readonly admittedPods: ReadTable<string, AdmittedPod>;
+  readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly preemptions: LatestTable<string, EndRequest>;
+  readonly podMetrics?: Pick<PodMetrics, "preempted">;
+}
+
+export class Preemptions {
+  readonly #parts: PreemptionParts;
+  readonly #leaving = new Map<string, Preempted>();
+
+  constructor(parts: PreemptionParts) {
+    this.#parts = parts;
+  }
+
+  /** Whether it ends for another, by our word or, after a restart, by that of an agent before us. */
+  has(uid: string): boolean {
+    return this.#leaving.has(uid) || isPreempted(this.#parts.podOutcomes.get(uid));
+  }
+
+  begin(victim: Pod, preemptor: Pod, resource: string): void {
+    const { clock, events, journal, admittedPods, preemptions } = this.#parts;
+    const name = podNameOfObject(victim);
+    if (admittedPods.get(name.uid) === undefined) return;
+    const why = `${keyOf(preemptor)} is critical and finds too little ${resource}`;
+    const subject = { uid: name.uid, pod: keyOf(victim), wallMs: clock.wallMs() };
+    journal.note(decisionRecord(subject, { kind: "preempt", why }));
+    const waitSeconds = Math.max(WAIT_SECONDS_MIN, (victim.spec?.terminationGracePeriodSeconds ?? 0) * 1.5);
+    const untilMonotonicMs = clock.monotonicMs() + waitSeconds * 1000;
+    this.#leaving.set(name.uid, { pod: victim, resource, untilMonotonicMs, isLate: false });
+    events.emit({ kind: "Pod", ...name }, "Warning", PREEMPTED.reason, PREEMPTED.message);
+    preemptions.set(name.uid, PREEMPTED);
+  }
+
+  /** No source names it any more. */
+  forget(uid: string): void {
+    this.#parts.preemptions.delete(uid);
+  }
+
+  /** Counts those that have ended and names those that have not in time. Answers with when the next is too late. */
+  look(holds: (uid: string) => boolean): number {
+    const { clock, events, podMetrics } = this.#parts;
+    const nowMs = clock.monotonicMs();
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const [uid, preempted] of this.#leaving) {
+      if (!holds(uid)) {
+        this.#leaving.delete(uid);
+        podMetrics?.preempted.increment(preempted.resource);
+      } else if (!preempted.isLate && preempted.untilMonotonicMs <= nowMs) {
+        preempted.isLate = true;
+        const why = "Container runtime did not kill the pod within specified grace period.";
+        events.emit({ kind: "Pod", ...podNameOfObject(preempted.pod) }, "Warning", "ExceededGracePeriod", why);
+      } else if (!preempted.isLate) {
+        nextMs = Math.min(nextMs, preempted.untilMonotonicMs - nowMs);
+      }
+    }
+    return nextMs;
+  }
+
+  /** What it holds is counted as free: nobody waits for it any more. */
+  isLate(uid: string): boolean {
+    return this.#leaving.get(uid)?.isLate === true;
+  }
+}
+
+const isPreempted = (outcome: PodOutcome | undefined): boolean => {
+  const lifecycle = outcome?.lifecycle;
+  const why = lifecycle === undefined || lifecycle.kind === "running" ? undefined : lifecycle.why;
+  return why?.kind === "failed" && why.reason === PREEMPTED.reason;
+};

@@ -1,0 +1,38 @@
+/** What the node gives a container beside its definition. */
+import type { ContainerMount, EnvironmentVariable } from "../runtime/container.ts";
+import type { LinuxResources } from "../runtime/resources.ts";
+import type { ImageUser } from "./security-context.ts";
+
+export interface ContainerInputs {
+  readonly environment: readonly EnvironmentVariable[];
+  /** Command and arguments, every reference to a variable replaced. */
+  readonly words: ContainerWords;
+  readonly mounts: readonly ContainerMount[];
+  readonly imageUser: ImageUser;
+  readonly resources: LinuxResources;
+}
+
+export interface ContainerWords {
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+}
+
+export const NO_INPUTS: ContainerInputs = {
+  environment: [],
+  words: { command: [], args: [] },
+  mounts: [],
+  imageUser: {},
+  resources: {},
+};
+
+/** Mounts and variables are appended, resources are set one by one, and anything else replaces what was there. */
+export const withContribution = (
+  { environment, mounts, resources, ...rest }: ContainerInputs,
+  contribution: Partial<ContainerInputs>,
+): ContainerInputs => ({
+  ...rest,
+  ...contribution,
+  environment: [...environment, ...(contribution.environment ?? [])],
+  mounts: [...mounts, ...(contribution.mounts ?? [])],
+  resources: { ...resources, ...contribution.resources },
+});
