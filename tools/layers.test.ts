@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { importProblems, importsOf, layers } from "./layers.ts";
 import { inRepository, repositoryRoot } from "./repository.ts";
@@ -34,6 +34,16 @@ describe("the layers", () => {
     assert.ok(files.length > 40, `only ${files.length} files found`);
     assert.deepEqual(problems, []);
   });
+});
+
+test("no directory of src/domain has more than 35 source files, tests aside", () => {
+  const files = globSync("src/domain/**/*.ts", { cwd: repositoryRoot }).filter((file) => !file.endsWith(".test.ts"));
+  const counts = Map.groupBy(files, (file) => dirname(file));
+  assert.ok(counts.size > 10, `only ${counts.size} directories found`);
+  assert.deepEqual(
+    [...counts].filter(([, names]) => names.length > 35).map(([directory]) => directory),
+    [],
+  );
 });
 
 describe("the walk over imports", () => {

@@ -149,6 +149,20 @@ const bad: readonly Bad[] = [
     says,
   })),
   {
+    what: "a function of more than 70 lines",
+    file: "src/domain/long.ts",
+    source: `export function long(): void {\n${"  void 0;\n".repeat(69)}}`,
+    code: "eslint(max-lines-per-function)",
+    says: "71",
+  },
+  {
+    what: "a function of more than five parameters",
+    file: "src/domain/wide.ts",
+    source: "export const wide = (a: 1, b: 1, c: 1, d: 1, e: 1, f: 1): number => a + b + c + d + e + f;",
+    code: "eslint(max-params)",
+    says: "Maximum allowed is 5",
+  },
+  {
     what: "an import cycle",
     file: "src/controllers/cycle-a.ts",
     source: `import { b } from "./cycle-b.ts";\nexport const a = (): number => b();`,
