@@ -31,7 +31,7 @@ const BEGIN_MS = 20_000;
 /** Long enough for the last row, and shorter than the next sweep of leftovers. */
 const LASTS_MS = 2_500;
 
-function podOf(behaviour: Behaviour): Pod {
+export function podOf(behaviour: Behaviour): Pod {
   const command = [...scripted({ onSignal: { SIGTERM: { afterMs: 300, code: 0 } }, ...behaviour })];
   return {
     apiVersion: "v1",
@@ -153,7 +153,7 @@ function describeView(view: PodRuntimeView | undefined): string {
 }
 
 /** What belongs to the node and not to the pod. */
-const NODE_FOLDERS = ["node", "images", "eviction", "resources", "cluster-objects"];
+const NODE_FOLDERS = ["node", "images", "stats", "resources", "cluster-objects"];
 const READS = ["list", "facts", "readHead", "exists", "children", "pathOf"];
 /** The rest of a look, and what asks whether the runtime lives. */
 const PARTS_OF_A_LOOK = ["listContainers", "sandboxStatus", "containerStatus", "status", "version", "events"];

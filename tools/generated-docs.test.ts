@@ -1,9 +1,11 @@
 /** The pages that are written from runs of the simulator, or that name much of the repository: they must say what is so today. */
 import assert from "node:assert/strict";
 import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, test } from "node:test";
 import { livenessExample, wrongTagExample } from "../sim/explain-world.ts";
 import { hourAsMarkdown } from "../sim/measure-api-cost.ts";
+import { podLifeAsMarkdown, podLifeCosts } from "../sim/pod-life-cost.ts";
 import { sequencesAsMarkdown } from "../sim/sequences.ts";
 import { findingsAsMarkdown } from "../src/domain/doctor/show.ts";
 import { cellNames, cellUseAsMarkdown, cellUseOf } from "./cells.ts";
@@ -44,6 +46,54 @@ test("the READMEs of the controllers list the cells that their types read and wr
     assert.equal(block(`${directory}/README.md`, "cells", wanted), wanted, AGAIN);
   }
 });
+
+describe("from admission to RunPodSandbox", () => {
+  const page = read("docs/ARCHITECTURE.md");
+  const section = page.slice(page.indexOf("## From admission to RunPodSandbox"), page.indexOf("## Layers"));
+  const steps = section.split(/^(?=\d\. )/m).slice(1);
+
+  test("each file named calls the next, or writes the cell that the next one reads", () => {
+    const paths = steps.map((step) => /^\d\. `([^`]+)`/.exec(step)?.[1] ?? assert.fail(step));
+    assert.ok(paths.length >= 5 && paths.length <= 8, `${paths.length} files`);
+    for (const [index, path] of paths.slice(0, -1).entries()) {
+      const next = paths[index + 1] ?? assert.fail();
+      const [from, to] = [read(path), read(next)];
+      const [, cell] = /writes the cell `(\w+)`/.exec(steps[index] ?? "") ?? [];
+      const [, method] = /calls `(\w+)` of$/m.exec(steps[index]?.trim() ?? "") ?? [];
+      if (cell !== undefined) {
+        assert.match(from, new RegExp(`\\b${cell}\\.set\\(`), path);
+        assert.match(to, new RegExp(`\\b${cell}\\.get\\(|watch\\([^)]*\\b${cell}\\b`), next);
+      } else if (method !== undefined) {
+        assert.match(from, new RegExp(`\\.${method}\\(`), path);
+        assert.match(to, new RegExp(`\\b${method}: async \\(|\\b${method}: \\(|\\b${method}\\(`), next);
+      } else {
+        const called = namesImported(from, path, next).filter((name) => new RegExp(`\\b${name}\\(`).test(from));
+        assert.ok(called.length > 0, `${path} calls nothing of ${next}`);
+      }
+    }
+  });
+
+  test("the costs of one life of a pod are what the simulator counts today", async () => {
+    const wanted = await podLifeAsMarkdown();
+    assert.equal(block("docs/ARCHITECTURE.md", "npm run pod-life", wanted), wanted.trim(), AGAIN);
+    const costs = await podLifeCosts();
+    const runtime = costs.get("runtime") ?? assert.fail();
+    for (const call of ["runSandbox", "createContainer", "startContainer", "stopContainer", "stopSandbox"]) {
+      assert.equal(runtime.get(call), 1, call);
+    }
+    assert.ok((costs.get("API server")?.get("patch pods/status") ?? 0) > 0);
+    assert.ok((costs.get("journal")?.get("synced write") ?? 0) > 0);
+  });
+});
+
+/** What a file imports of another, as values. */
+function namesImported(source: string, path: string, from: string): readonly string[] {
+  const imports = [...source.matchAll(/^import \{([^}]*)\} from "([^"]+)";/gm)];
+  return imports
+    .filter(([, , specifier = ""]) => join(dirname(path), specifier) === from)
+    .flatMap(([, names = ""]) => names.split(",").map((name) => name.trim()))
+    .filter((name) => name !== "" && !name.startsWith("type "));
+}
 
 describe("from the Go kubelet", () => {
   test("both languages hold the sequences that the simulator plays today", async () => {
