@@ -3,7 +3,6 @@
  * It is told from the files alone, because the objects of the simulator say in their values what they belong to.
  */
 import type { Pod, Volume, VolumeProjection } from "../../src/api/gen/core-v1.ts";
-import type { VolumePlugin } from "../../src/domain/volumes/layout.ts";
 import type { DiskFile } from "../fake-disk.ts";
 import { textOf } from "./disk-view.ts";
 import { type TellingKind, type Told, toldBy } from "./telling-objects.ts";
@@ -13,7 +12,7 @@ type Files = ReadonlyMap<string, DiskFile>;
 const TOKEN = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 
 /** Where a volume of written files is kept; undefined: it is none. */
-export function filePluginOf({ configMap, secret, downwardAPI, projected }: Volume): VolumePlugin | undefined {
+export function filePluginOf({ configMap, secret, downwardAPI, projected }: Volume): string | undefined {
   if (configMap !== undefined) return "configmap";
   if (secret !== undefined) return "secret";
   if (downwardAPI !== undefined) return "downward-api";

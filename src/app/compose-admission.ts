@@ -2,6 +2,7 @@
 import type { LocalNode } from "../controllers/node/local-node.ts";
 import { AdmissionContextReader } from "../controllers/sync-loop/admission-context.ts";
 import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
+import { VOLUME_PLUGINS, volumeSources } from "../controllers/volumes/plugins/volume-plugins.ts";
 import type { UidFacts } from "../domain/journal/facts.ts";
 import { declaredFeatures } from "../domain/node/declared-features.ts";
 import type { Journal } from "../ports/journal.ts";
@@ -63,4 +64,5 @@ const admissionContext = (
       comparingTolerations: options.gates.TaintTolerationComparisonOperators,
     },
     declaredFeatures: declared,
+    volumeSources: volumeSources(VOLUME_PLUGINS),
   });

@@ -6,6 +6,7 @@ import { countedCgroups } from "../controllers/metrics/counted-cgroups.ts";
 import { countedImages, countedRuntime } from "../controllers/metrics/counted-runtime.ts";
 import { watchNodeStartup } from "../controllers/metrics/node-startup.ts";
 import { watchPodLives } from "../controllers/metrics/pod-lives.ts";
+import { VOLUME_PLUGINS } from "../controllers/volumes/plugins/volume-plugins.ts";
 import type { KubeletMetrics } from "../domain/metrics/kubelet-metrics.ts";
 import {
   activePodCounts,
@@ -114,6 +115,7 @@ export function readCells(registry: Registry, cells: Cells, options: CompiledOpt
         valuesOf(admittedPods),
         (uid) => podOutcomes.get(uid),
         (uid) => mountState.get(uid),
+        VOLUME_PLUGINS,
       ),
   );
   registry.reads(gauge("kubelet_cgroup_version", [], "The version of control groups on this machine."), () =>

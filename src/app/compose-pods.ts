@@ -16,6 +16,7 @@ import { checkResolverFile } from "../controllers/pod-workers/host-resolver.ts";
 import { ProbeLoop } from "../controllers/probes/probes.ts";
 import { runMirrorPods } from "../controllers/status/mirror-pods.ts";
 import { type StatusOptions, StatusPublisher } from "../controllers/status/status.ts";
+import { VOLUME_PLUGINS } from "../controllers/volumes/plugins/volume-plugins.ts";
 import { VolumeLoop } from "../controllers/volumes/volumes.ts";
 import { warnOfSwap } from "../controllers/volumes/warn-of-swap.ts";
 import { mountsRecursivelyReadOnly, runtimeName } from "../domain/node/runtime-health.ts";
@@ -222,6 +223,7 @@ function volumeLoop(wiring: Wiring, { journal, facts, localNode }: PodLoopParts,
     facts,
     rootDir: options.folders.root,
     nodeName: options.node.name,
+    plugins: VOLUME_PLUGINS,
     volumeMetrics: wiring.metrics.volumes,
     queue: wiring.metrics.queue("pod_volumes"),
   });

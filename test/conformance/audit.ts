@@ -2,8 +2,11 @@
  * What each test does, read from the API server's audit log while it grows: the tests' client signs every request with the test's name. So it is
  * known which tests run, which namespaces each made, which pods were made in those, and for which fields the node's agent rejected them.
  */
+import { VOLUME_PLUGINS, volumeSources } from "../../src/controllers/volumes/plugins/volume-plugins.ts";
 import { fieldsNotBuilt } from "../../src/domain/admission/not-built.ts";
 import { featureOf } from "./features.ts";
+
+const SOURCES = volumeSources(VOLUME_PLUGINS);
 
 export interface AuditedPod {
   readonly namespace: string;
@@ -60,7 +63,7 @@ export class Audit {
     if (owner === undefined) return;
     if (event.verb === "create" && subresource === undefined) {
       owner.pods.push(podOf(event, namespace));
-      for (const field of fieldsNotBuilt(event.requestObject ?? {})) owner.asks.add(featureOf(field));
+      for (const field of fieldsNotBuilt(event.requestObject ?? {}, SOURCES)) owner.asks.add(featureOf(field));
     }
     const { reason, message = "" } = event.requestObject?.status ?? {};
     const field = reason === "NotSupported" ? NOT_SUPPORTED.exec(message)?.groups?.["field"] : undefined;

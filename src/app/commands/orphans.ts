@@ -5,7 +5,8 @@
  */
 
 import { readJournal } from "../../controllers/journal/look.ts";
-import { DeviceMounts } from "../../controllers/volumes/device-mounts.ts";
+import { VOLUME_PLUGINS } from "../../controllers/volumes/plugins/volume-plugins.ts";
+import { StagedVolumes } from "../../controllers/volumes/staged-volumes.ts";
 import { readRemains, type TakeAwayPorts, takeAway } from "../../controllers/volumes/take-away.ts";
 import { foldFacts, type UidFacts } from "../../domain/journal/facts.ts";
 import { podFolder } from "../../domain/pod/pod-names.ts";
@@ -85,7 +86,9 @@ async function clean({ uid, obstacles }: Orphan, { remains }: PodOnDisk, work: O
     podFolder: remains.podFolder,
     ledger: remains.ledger,
     ports,
-    devices: new DeviceMounts(rootDir),
+    rootDir,
+    plugins: VOLUME_PLUGINS,
+    staged: new StagedVolumes(),
     mustLetGo: () => false,
     onSilence: () => {},
     onLetGo: () => {},
@@ -108,7 +111,7 @@ async function podsOnDisk({ ports, rootDir, signal }: OrphanWork): Promise<reado
   const pods: PodOnDisk[] = [];
   for (const uid of uids) {
     const ledger = new Set(facts.get(uid)?.mounts.keys());
-    const remains = await readRemains(podFolder(rootDir, uid), ledger, ports);
+    const remains = await readRemains(podFolder(rootDir, uid), ledger, VOLUME_PLUGINS, ports);
     pods.push({ uid, remains, facts: facts.get(uid), inRuntime: known.has(uid) });
   }
   return pods;

@@ -9,7 +9,7 @@ import { readEnvFiles } from "./env-files.ts";
 
 const NEVER = new AbortController().signal;
 const VOLUME = "/var/lib/kubelet/pods/u/volumes/kubernetes.io~empty-dir/config";
-const volume = { name: "config", path: VOLUME, readOnly: false, selinuxRelabel: false };
+const volume = { name: "config", path: VOLUME, readOnly: false, selinuxRelabel: false, measured: undefined };
 const volumes: PodVolumes = new Map([
   ["config", { kind: "mounted", volume }],
   ["later", { kind: "pending" }],

@@ -5,7 +5,7 @@ import { keptLog } from "../../../test/support/quiet-log.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
-import type { PodVolumes, VolumeState } from "../../domain/volumes/volume-state.ts";
+import type { PodVolumes, VolumeMeasurement, VolumeState } from "../../domain/volumes/volume-state.ts";
 import type { Measured } from "../../ports/mounts.ts";
 import { VolumeUsage } from "./volume-usage.ts";
 
@@ -16,6 +16,14 @@ const PLACES: Readonly<Record<string, string>> = {
   settings: "kubernetes.io~configmap/settings",
   data: "kubernetes.io~local-volume/disk-1",
   host: "kubernetes.io~host-path/host",
+};
+
+/** As the plugins say it. */
+const MEASURED: Readonly<Record<string, VolumeMeasurement>> = {
+  scratch: { how: "walk", once: false, ephemeral: true },
+  mem: { how: "walk", once: false, ephemeral: false },
+  settings: { how: "walk", once: true, ephemeral: true },
+  data: { how: "filesystem", once: false, ephemeral: false },
 };
 
 const POD: Pod = {
@@ -34,7 +42,13 @@ const POD: Pod = {
 
 const mounted = (name: string): VolumeState => ({
   kind: "mounted",
-  volume: { name, path: `/pods/u1/volumes/${PLACES[name]}`, readOnly: false, selinuxRelabel: false },
+  volume: {
+    name,
+    path: `/pods/u1/volumes/${PLACES[name]}`,
+    readOnly: false,
+    selinuxRelabel: false,
+    measured: MEASURED[name],
+  },
 });
 
 const room = { capacityBytes: 1000, freeBytes: 400, availableBytes: 300, inodes: 10, inodesFree: 4 };

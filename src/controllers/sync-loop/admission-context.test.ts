@@ -42,6 +42,7 @@ function world(get: (signal: AbortSignal) => Promise<Node>, localNode: Node = CO
     allowedUnsafeSysctls: [],
     gates: { podLevelResources: true, comparingTolerations: false },
     declaredFeatures: undefined,
+    volumeSources: new Set(),
   });
   return { clock, context, cells, errors, machineReads: () => machineReads };
 }

@@ -34,6 +34,7 @@ export interface AdmissionContextParts {
   readonly allowedUnsafeSysctls: readonly string[];
   readonly gates: AdmissionGates;
   readonly declaredFeatures: readonly string[] | undefined;
+  readonly volumeSources: ReadonlySet<string>;
 }
 
 export class AdmissionContextReader {
@@ -51,7 +52,8 @@ export class AdmissionContextReader {
   }
 
   async read(signal: AbortSignal): Promise<NodeForPods> {
-    const { localNode, pressure, runtimeClasses, runtimeHealth, nodeHolds, gates, declaredFeatures } = this.#parts;
+    const { localNode, pressure, runtimeClasses, runtimeHealth, nodeHolds, gates, declaredFeatures, volumeSources } =
+      this.#parts;
     const machine = (this.#machine ??= await this.#readMachine());
     const node = ifComplete(await localNode(signal));
     const health = runtimeHealth.value;
@@ -63,6 +65,7 @@ export class AdmissionContextReader {
       strictGroups: health.kind === "answered" && health.status.supplementalGroupsPolicy,
       gates,
       declaredFeatures,
+      volumeSources,
       isShuttingDown: nodeHolds.value.shutdown !== undefined,
     };
   }

@@ -1,5 +1,6 @@
 /** One volume of one pod: what it is to be, whether that is there, and what is done about it. A refresh that fails leaves what a running pod uses as it is. */
 import type { Node, Pod, Volume } from "../../api/gen/core-v1.ts";
+import { assert } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import { parseQuantity, quantityValue } from "../../base/quantity.ts";
 import { storagePlugin } from "../../domain/metrics/volume-metrics.ts";
@@ -7,15 +8,16 @@ import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { FileSet } from "../../domain/volumes/file-set.ts";
 import { type FileVolume, fileVolume, type KnownToken } from "../../domain/volumes/file-volume.ts";
 import { podFileGroup } from "../../domain/volumes/fs-user.ts";
+import { markerFolder, volumeFolder } from "../../domain/volumes/layout.ts";
 import { nestedFolders } from "../../domain/volumes/nested-mounts.ts";
 import { type TokenWish, tokensOf } from "../../domain/volumes/token.ts";
 import { volumeField } from "../../domain/volumes/volume-field.ts";
 import type { MountedVolume, VolumeState } from "../../domain/volumes/volume-state.ts";
-import { placeOf, type VolumeWish, volumeWish } from "../../domain/volumes/volume-wish.ts";
 import { sameSet } from "../../domain/volumes/write-plan.ts";
 import { writeFiles } from "./atomic-writer.ts";
-import type { DeviceMounts } from "./device-mounts.ts";
-import { setUpVolume } from "./set-up.ts";
+import { type PlannedVolume, planVolume, pluginOf } from "./plan-volume.ts";
+import type { VolumePlan, VolumePlugin } from "./plugin.ts";
+import type { StagedVolumes } from "./staged-volumes.ts";
 import type { Tokens } from "./tokens.ts";
 import { VolumeFailure } from "./volume-failure.ts";
 import { retryMs, type VolumesParts } from "./volumes-parts.ts";
@@ -64,12 +66,12 @@ const ASSUMED = (): KnownToken => ({ kind: "present", token: "" });
 export class BringVolume {
   readonly #parts: VolumesParts;
   readonly #tokens: Tokens;
-  readonly #devices: DeviceMounts;
+  readonly #staged: StagedVolumes;
 
-  constructor(parts: VolumesParts, tokens: Tokens, devices: DeviceMounts) {
+  constructor(parts: VolumesParts, tokens: Tokens, staged: StagedVolumes) {
     this.#parts = parts;
     this.#tokens = tokens;
-    this.#devices = devices;
+    this.#staged = staged;
   }
 
   async bring(pod: Pod, volume: Volume, { held, onComing }: Bringing, signal: AbortSignal): Promise<Brought> {
@@ -78,31 +80,32 @@ export class BringVolume {
     if (writeMs > 0) return { state: undefined, againMs: writeMs };
     const waitMs = held.retryMonotonicMs - nowMs;
     if (waitMs > 0 && held.refusal === undefined) return { state: undefined, againMs: waitMs };
-    if (held.mounted !== undefined && !isWritten(volume)) return mountedState(held);
+    if (held.mounted !== undefined && pluginOf(volume, this.#parts.plugins)?.content !== "written")
+      return mountedState(held);
     const node = await this.#parts.localNode();
     const draft = this.#files(pod, volume, node, ASSUMED);
     if (waitMs > 0 && draft.kind === "refused" && draft.message === held.refusal)
       return { state: undefined, againMs: waitMs };
-    const wish = this.#wish(pod, volume, node);
-    if (wish.kind === "unknown") return { state: { kind: "pending" }, againMs: undefined };
-    if (wish.kind === "unprocessed") return { state: wish, againMs: undefined };
+    const planned = this.#plan(pod, volume, node);
+    if (planned.kind === "unknown") return { state: { kind: "pending" }, againMs: undefined };
+    if (planned.kind === "unprocessed") return { state: planned, againMs: undefined };
     try {
-      if (wish.kind === "refused") throw new VolumeFailure(wish.operation, wish.message);
-      if (held.mounted === undefined && held.failures === 0 && lacksNothing(wish, draft)) onComing();
+      const target = targetOf(planned);
+      if (held.mounted === undefined && held.failures === 0 && lacksNothing(target.plugin, draft)) onComing();
       const written = held.writtenMonotonicMs;
-      const brought =
-        wish.kind === "files"
-          ? await this.#bringFiles(pod, volume, wish, { draft, node, held }, signal)
-          : await this.#bringOther(pod, volume, wish, held, signal);
-      if (brought.state?.kind === "mounted" && (wish.kind !== "files" || held.writtenMonotonicMs !== written)) {
-        this.#measure(volume, wish, nowMs, "success");
+      const isWritten = target.plugin.content === "written";
+      const brought = isWritten
+        ? await this.#bringFiles(pod, volume, target, { draft, node, held }, signal)
+        : await this.#bringOther(pod, volume, target, held, signal);
+      if (brought.state?.kind === "mounted" && (!isWritten || held.writtenMonotonicMs !== written)) {
+        this.#measure(target.plugin, nowMs, "success");
       }
       Object.assign(held, { failures: 0, refusal: undefined, retryMonotonicMs: Number.NEGATIVE_INFINITY });
       return brought;
     } catch (error) {
       signal.throwIfAborted();
-      this.#measure(volume, wish, nowMs, "fail-unknown");
-      return this.#failed(pod, volume, wish, held, error);
+      this.#measure(planned.plugin, nowMs, "fail-unknown");
+      return this.#failed(pod, planned.name, held, error);
     }
   }
 
@@ -114,31 +117,26 @@ export class BringVolume {
     });
   }
 
-  #wish(pod: Pod, volume: Volume, node: Node): VolumeWish {
-    const { referencedObjects, nodeName } = this.#parts;
+  #plan(pod: Pod, volume: Volume, node: Node): PlannedVolume {
+    const { referencedObjects, nodeName, plugins } = this.#parts;
     const allocatable = node.status?.allocatable?.["memory"];
-    return volumeWish(pod, volume, {
+    return planVolume(pod, volume, {
+      plugins,
       object: (key) => referencedObjects.get(key),
       node: { name: nodeName, labels: node.metadata?.labels ?? {} },
       allocatableMemoryBytes: allocatable === undefined ? 0n : quantityValue(parseQuantity(allocatable)),
     });
   }
 
-  async #bringOther(
-    pod: Pod,
-    volume: Volume,
-    wish: Exclude<VolumeWish, { kind: "unknown" | "unprocessed" | "refused" | "files" }>,
-    held: HeldVolume,
-    signal: AbortSignal,
-  ): Promise<Brought> {
-    held.mounted = await setUpVolume(this.#setUp(pod, volume, signal), wish);
+  async #bringOther(pod: Pod, volume: Volume, target: Target, held: HeldVolume, signal: AbortSignal): Promise<Brought> {
+    held.mounted = await this.#setUp(pod, volume, target, signal);
     return mountedState(held);
   }
 
   async #bringFiles(
     pod: Pod,
     volume: Volume,
-    wish: Extract<VolumeWish, { kind: "files" }>,
+    target: Target,
     { draft, node, held }: { readonly draft: FileVolume; readonly node: Node; readonly held: HeldVolume },
     signal: AbortSignal,
   ): Promise<Brought> {
@@ -153,7 +151,7 @@ export class BringVolume {
     if (made.kind === "refused") throw new VolumeFailure("MountVolume.SetUp failed", made.message);
     if (made.kind === "waits") return { state: held.mounted === undefined ? { kind: "pending" } : undefined, againMs };
     if (held.written !== undefined && sameSet(held.written, made.files)) return { ...mountedState(held), againMs };
-    const mounted = held.mounted ?? (await setUpVolume(this.#setUp(pod, volume, signal), wish));
+    const mounted = held.mounted ?? (await this.#setUp(pod, volume, target, signal));
     const nested = nestedFolders(pod, volume.name);
     for (const folder of nested) await ports.files.makeFolder(`${mounted.path}/${folder}`, 0o755);
     const place = { folder: mounted.path, nested, group: podFileGroup(pod) };
@@ -167,29 +165,54 @@ export class BringVolume {
     return { ...mountedState(held), againMs };
   }
 
-  #setUp(pod: Pod, volume: Volume, signal: AbortSignal) {
+  async #setUp(pod: Pod, volume: Volume, { plugin, name, setUp }: Target, signal: AbortSignal): Promise<MountedVolume> {
     const { ports, rootDir } = this.#parts;
-    const { uid } = podNameOfObject(pod);
-    return { pod, podFolder: podFolder(rootDir, uid), volume, ports, devices: this.#devices, signal };
+    const directory = podFolder(rootDir, podNameOfObject(pod).uid);
+    const mounted = await setUp({
+      pod,
+      volume,
+      name,
+      rootDir,
+      podFolder: directory,
+      path: volumeFolder(directory, plugin.name, name),
+      marker: markerFolder(directory, plugin.name, name),
+      ports,
+      staged: this.#staged,
+      signal,
+    });
+    return { name, ...mounted };
   }
 
-  #measure(volume: Volume, wish: VolumeWish, sinceMs: number, status: "success" | "fail-unknown"): void {
+  /** Of a volume that no plugin serves nothing was tried. */
+  #measure(plugin: VolumePlugin | undefined, sinceMs: number, status: "success" | "fail-unknown"): void {
     const { ports, volumeMetrics } = this.#parts;
+    if (plugin === undefined) return;
     const seconds = (ports.clock.monotonicMs() - sinceMs) / 1000;
-    const plugin = storagePlugin(placeOf(volume, wish).plugin);
-    volumeMetrics?.operations.observe(seconds, plugin, "volume_mount", status, "false");
+    volumeMetrics?.operations.observe(seconds, storagePlugin(plugin.name), "volume_mount", status, "false");
   }
 
-  #failed(pod: Pod, volume: Volume, wish: VolumeWish, held: HeldVolume, error: unknown): Brought {
+  #failed(pod: Pod, name: string, held: HeldVolume, error: unknown): Brought {
     const { ports } = this.#parts;
     held.failures += 1;
     const againMs = retryMs(held.failures);
     held.retryMonotonicMs = ports.clock.monotonicMs() + againMs;
     const operation = error instanceof VolumeFailure ? error.operation : "MountVolume.SetUp failed";
-    const message = `${operation} for volume "${placeOf(volume, wish).name}" : ${errorText(error)}`;
+    const message = `${operation} for volume "${name}" : ${errorText(error)}`;
     ports.events.emit({ kind: "Pod", ...podNameOfObject(pod) }, "Warning", "FailedMount", message);
     return { state: held.mounted === undefined ? { kind: "failed", message } : undefined, againMs };
   }
+}
+
+/** A volume that can be set up. */
+interface Target extends Pick<Extract<VolumePlan, { kind: "planned" }>, "setUp"> {
+  readonly plugin: VolumePlugin;
+  readonly name: string;
+}
+
+function targetOf({ plugin, name, plan }: Extract<PlannedVolume, { kind: "planned" }>): Target {
+  if (plan.kind === "refused") throw new VolumeFailure(plan.operation, plan.message);
+  assert(plugin !== undefined, "a plan has its plugin");
+  return { plugin, name, setUp: plan.setUp };
 }
 
 const mountedState = ({ mounted }: HeldVolume): Brought => ({
@@ -197,10 +220,6 @@ const mountedState = ({ mounted }: HeldVolume): Brought => ({
   againMs: undefined,
 });
 
-/** Whether only this node has to work for it, and the API server for its tokens. Of a place on the node it must be seen first what it is. */
-const lacksNothing = ({ kind }: VolumeWish, draft: FileVolume): boolean =>
-  kind === "files" ? draft.kind === "files" : kind === "folder" || kind === "memory" || kind === "hugepages";
-
-/** Whose content follows what the cluster says, for as long as the pod lives. */
-const isWritten = ({ configMap, secret, downwardAPI, projected }: Volume): boolean =>
-  [configMap, secret, downwardAPI, projected].some((source) => source !== undefined);
+/** Whether only this node has work to do, and the API server for tokens. Of what exists elsewhere the node must first be asked what it is. */
+const lacksNothing = ({ content }: VolumePlugin, draft: FileVolume): boolean =>
+  content === "written" ? draft.kind === "files" : content === "own";

@@ -6,20 +6,18 @@ import { FakeMounts } from "../../../sim/fake-mounts.ts";
 import { SeededRandom } from "../../../sim/seeded-random.ts";
 import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { pod } from "../../../test/support/pods.ts";
-import type { VolumeWish } from "../../domain/volumes/volume-wish.ts";
-import { DeviceMounts } from "./device-mounts.ts";
-import { setUpVolume } from "./set-up.ts";
+import type { PersistentVolume, Volume } from "../../api/gen/core-v1.ts";
+import { claimNameOf } from "../../domain/volumes/claims.ts";
+import { markerFolder, volumeFolder } from "../../domain/volumes/layout.ts";
+import { pluginOf } from "./plan-volume.ts";
+import { localPlugin } from "./plugins/local.ts";
+import { VOLUME_PLUGINS } from "./plugins/volume-plugins.ts";
+import { StagedVolumes } from "./staged-volumes.ts";
 
 const ROOT = "/root";
 const { signal } = new AbortController();
-const LOCAL: Extract<VolumeWish, { kind: "local" }> = {
-  kind: "local",
-  source: "/disk",
-  volumeName: "pv1",
-  fsType: "ext4",
-  mountOptions: [],
-  readOnly: false,
-};
+const DISK: Volume = { name: "data", persistentVolumeClaim: { claimName: "disk" } };
+const PERSISTENT: PersistentVolume = { metadata: { name: "pv1" }, spec: { local: { path: "/disk" } } };
 
 function world() {
   const clock = new VirtualClock();
@@ -38,19 +36,32 @@ function world() {
         void told.push(`${name} ${type} ${reason} ${message}`),
     },
   };
-  const devices = new DeviceMounts(ROOT);
-  const setUp = (name: string, wish: Parameters<typeof setUpVolume>[1], fsGroup?: number) =>
-    setUpVolume(
-      {
-        pod: pod(fsGroup === undefined ? {} : { securityContext: { fsGroup } }, { name, uid: name }),
-        podFolder: `${ROOT}/pods/${name}`,
-        volume: { name: "data", persistentVolumeClaim: { claimName: "disk" } },
-        ports,
-        devices,
-        signal,
-      },
-      wish,
+  const staged = new StagedVolumes();
+  const setUp = async (podName: string, volume: Volume, fsGroup?: number) => {
+    const isClaim = claimNameOf(podName, volume) !== undefined;
+    const plugin = isClaim ? localPlugin : pluginOf(volume, VOLUME_PLUGINS);
+    assert(plugin !== undefined);
+    const own = pod(fsGroup === undefined ? {} : { securityContext: { fsGroup } }, { name: podName, uid: podName });
+    const plan = plugin.plan(
+      { pod: own, volume, persistent: isClaim ? PERSISTENT : undefined, readOnly: false },
+      { allocatableMemoryBytes: 1n << 30n },
     );
+    assert(plan.kind === "planned");
+    const name = isClaim ? "pv1" : volume.name;
+    const podFolder = `${ROOT}/pods/${podName}`;
+    return plan.setUp({
+      pod: own,
+      volume,
+      name,
+      rootDir: ROOT,
+      podFolder,
+      path: volumeFolder(podFolder, plugin.name, name),
+      marker: markerFolder(podFolder, plugin.name, name),
+      ports,
+      staged,
+      signal,
+    });
+  };
   const groupOf = async (path: string) => (await files.port.facts(path))?.gid;
   const modeOf = async (path: string) => (await files.port.facts(path))?.mode;
   return { setUp, told, groupOf, modeOf };
@@ -58,8 +69,8 @@ function world() {
 
 test("[13.13] a local volume belongs to the group of the first pod that has it, and the next one hears of it", async () => {
   const { setUp, told, groupOf } = world();
-  await Promise.all([setUp("first", LOCAL, 3000), setUp("second", LOCAL, 4000), setUp("third", LOCAL, 3000)]);
-  await setUp("fourth", LOCAL);
+  await Promise.all([setUp("first", DISK, 3000), setUp("second", DISK, 4000), setUp("third", DISK, 3000)]);
+  await setUp("fourth", DISK);
   assert.equal(await groupOf("/disk"), 3000);
   assert.deepEqual(told, [
     "second Warning AlreadyMountedVolume The requested fsGroup is 4000, but the volume pv1 has GID 3000. The volume may not be shareable.",
@@ -68,9 +79,32 @@ test("[13.13] a local volume belongs to the group of the first pod that has it, 
 
 test("[13.4][27.1.9] a pod's folders are closed to others, also when a volume is there before its worker", async () => {
   const { setUp, modeOf } = world();
-  const { path } = await setUp("first", { kind: "folder" });
+  const { path } = await setUp("first", { name: "data", emptyDir: {} });
   assert.equal(path, `${ROOT}/pods/first/volumes/kubernetes.io~empty-dir/data`);
   const folders = ["", "/volumes", "/volumes/kubernetes.io~empty-dir", "/volumes/kubernetes.io~empty-dir/data"];
   const modes = await Promise.all(folders.map((folder) => modeOf(`${ROOT}/pods/first${folder}`)));
   assert.deepEqual(modes, [0o750, 0o750, 0o755, 0o777]);
+});
+
+test("[13.27] each kind of volume says how its use is measured", async () => {
+  const { setUp } = world();
+  const volumes: readonly Volume[] = [
+    { name: "scratch", emptyDir: {} },
+    { name: "memory", emptyDir: { medium: "Memory" } },
+    { name: "settings", configMap: { name: "s" } },
+    { name: "secret", secret: { secretName: "s" } },
+    DISK,
+    { name: "host", hostPath: { path: "/disk" } },
+    { name: "image", image: { reference: "x" } },
+  ];
+  const measured = await Promise.all(volumes.map(async (volume) => (await setUp("first", volume)).measured));
+  assert.deepEqual(measured, [
+    { how: "walk", once: false, ephemeral: true },
+    { how: "walk", once: false, ephemeral: false },
+    { how: "walk", once: true, ephemeral: true },
+    { how: "walk", once: true, ephemeral: false },
+    { how: "filesystem", once: false, ephemeral: false },
+    undefined,
+    undefined,
+  ]);
 });

@@ -11,16 +11,19 @@ import {
 } from "../../domain/volumes/take-away-plan.ts";
 import { listIfThere } from "../../ports/host-files.ts";
 import { MountError } from "../../ports/mounts.ts";
-import type { DeviceMounts } from "./device-mounts.ts";
+import type { VolumePlugin } from "./plugin.ts";
 import type { SetUpPorts } from "./set-up-ports.ts";
+import type { StagedVolumes } from "./staged-volumes.ts";
 
 export type TakeAwayPorts = Pick<SetUpPorts, "files" | "mounts" | "clock">;
 
 export interface TakeAway {
+  readonly rootDir: string;
   readonly podFolder: string;
   readonly ledger: ReadonlySet<string>;
   readonly ports: TakeAwayPorts;
-  readonly devices: DeviceMounts;
+  readonly plugins: readonly VolumePlugin[];
+  readonly staged: StagedVolumes;
   /** Whether this mount has given no answer for so long that it is let go of, whoever still uses it. */
   readonly mustLetGo: (path: string) => boolean;
   /** An unmount got no answer. */
@@ -38,6 +41,7 @@ export type TakeAwayOutcome =
 export async function readRemains(
   podFolder: string,
   ledger: ReadonlySet<string>,
+  plugins: readonly VolumePlugin[],
   { files, mounts }: TakeAwayPorts,
 ): Promise<PodRemains> {
   const root = podVolumesFolder(podFolder);
@@ -46,12 +50,12 @@ export async function readRemains(
     folders.push({ folder, names: await listIfThere(files, `${root}/${folder}`) });
   const table = await mounts.table();
   const own = table.filter(({ path }) => path.startsWith(`${podFolder}/`));
-  return { podFolder, ...parseVolumeFolders(folders), mounts: own, ledger };
+  return { podFolder, ...parseVolumeFolders(folders, plugins), mounts: own, ledger };
 }
 
 export async function takeAway(work: TakeAway): Promise<TakeAwayOutcome> {
-  const { podFolder, ports, ledger } = work;
-  const plan = planTakeAway(await readRemains(podFolder, ledger, ports));
+  const { podFolder, ports, ledger, plugins } = work;
+  const plan = planTakeAway(await readRemains(podFolder, ledger, plugins, ports));
   const troubles = new Map<string, string>();
   const attempt = async (what: string, act: () => Promise<void>): Promise<boolean> => {
     try {
@@ -87,7 +91,7 @@ async function takeSubPaths(
 }
 
 async function timed(
-  { plugin }: VolumeRemoval,
+  { kind }: VolumeRemoval,
   { ports: { clock }, volumeMetrics }: TakeAway,
   take: () => Promise<void>,
 ): Promise<void> {
@@ -98,17 +102,18 @@ async function timed(
     status = "success";
   } finally {
     const seconds = (clock.monotonicMs() - sinceMs) / 1000;
-    volumeMetrics?.operations.observe(seconds, storagePlugin(plugin), "volume_unmount", status, "false");
+    volumeMetrics?.operations.observe(seconds, storagePlugin(kind.name), "volume_unmount", status, "false");
   }
 }
 
 async function takeVolume(volume: VolumeRemoval, work: TakeAway): Promise<void> {
-  const { ports, signal, devices } = work;
+  const { ports, signal, plugins, rootDir, staged } = work;
   // The mark first: what is being taken away is no longer whole.
   await ports.files.removeTree(volume.marker);
   if (volume.unmount) await unmount(volume.path, work);
-  // The folder last: as long as it is there, whoever comes next knows that the device may still have to be let go of.
-  if (volume.plugin === "local-volume") await devices.release(volume.name, uidOf(work), ports, signal);
+  // Before the directory is removed: by it the next agent knows that there may be something to unstage.
+  const plugin = plugins.find(({ name }) => name === volume.kind.name);
+  await plugin?.unstage?.({ name: volume.name, uid: uidOf(work), rootDir, ports, staged, signal });
   if (volume.empties) await ports.mounts.removeTree(volume.path, signal);
   else await ports.files.removeFolder(volume.path);
 }

@@ -13,6 +13,7 @@ import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { Log } from "../../ports/log.ts";
+import type { VolumePlugin } from "./plugin.ts";
 import type { SetUpPorts } from "./set-up-ports.ts";
 import type { TokenPorts } from "./tokens.ts";
 
@@ -31,6 +32,7 @@ export interface VolumesParts {
   readonly volumesKnown: LatestCell<boolean>;
   readonly volumesInUse: LatestCell<readonly string[] | undefined>;
   readonly facts: ReadonlyMap<string, UidFacts>;
+  readonly plugins: readonly VolumePlugin[];
   readonly rootDir: string;
   readonly nodeName: string;
   readonly volumeMetrics?: VolumeMetrics;

@@ -17,11 +17,11 @@ import { endRetryMs } from "../../domain/pod/ending.ts";
 import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { anyMayRun } from "../../domain/pod/runtime-view.ts";
 import { subPathsFolder } from "../../domain/volumes/layout.ts";
+import { usedVolumes } from "../../domain/volumes/used-volumes.ts";
 import { endTrouble, type PodVolumes, type VolumeState } from "../../domain/volumes/volume-state.ts";
-import { usedVolumes } from "../../domain/volumes/volume-wish.ts";
 import { listIfThere } from "../../ports/host-files.ts";
 import { BringVolume, type Brought, type HeldVolume, newHeld } from "./bring-volume.ts";
-import { DeviceMounts } from "./device-mounts.ts";
+import { StagedVolumes } from "./staged-volumes.ts";
 import { readRemains, takeAway } from "./take-away.ts";
 import { Tokens } from "./tokens.ts";
 import { RETRY_MS_MAX, RETRY_MS_MIN, type VolumesParts } from "./volumes-parts.ts";
@@ -37,7 +37,7 @@ export class VolumeLoop {
   readonly #parts: VolumesParts;
   readonly #bring: BringVolume;
   readonly #tokens: Tokens;
-  readonly #devices: DeviceMounts;
+  readonly #staged = new StagedVolumes();
   readonly #held = new Map<string, Map<string, HeldVolume>>();
   /** Pods whose turn under way brings volumes. */
   readonly #bringing = new Set<string>();
@@ -47,10 +47,8 @@ export class VolumeLoop {
 
   constructor(parts: VolumesParts) {
     this.#parts = parts;
-    const { ports, rootDir } = parts;
-    this.#tokens = new Tokens(ports);
-    this.#devices = new DeviceMounts(rootDir);
-    this.#bring = new BringVolume(parts, this.#tokens, this.#devices);
+    this.#tokens = new Tokens(parts.ports);
+    this.#bring = new BringVolume(parts, this.#tokens, this.#staged);
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
@@ -95,12 +93,12 @@ export class VolumeLoop {
 
   /** What lies on the node from before. It must be known before the first pod is called over. */
   async #readNode(shutdown: AbortSignal): Promise<void> {
-    const { ports, mountState, rootDir } = this.#parts;
+    const { ports, mountState, rootDir, plugins } = this.#parts;
     while (!shutdown.aborted) {
       try {
         for (const uid of await listIfThere(ports.files, `${rootDir}/pods`)) {
           const folder = podFolder(rootDir, uid);
-          const { volumes, strangers, mounts } = await readRemains(folder, this.#ledgerOf(uid), ports);
+          const { volumes, strangers, mounts } = await readRemains(folder, this.#ledgerOf(uid), plugins, ports);
           const hasParts = (await ports.files.facts(subPathsFolder(folder))) !== undefined;
           if (volumes.length + strangers.length + mounts.length === 0 && !hasParts) continue;
           this.#parts.volumeMetrics?.reconstructed.add(volumes.length);
@@ -203,7 +201,9 @@ export class VolumeLoop {
       podFolder: podFolder(rootDir, uid),
       ledger: this.#ledgerOf(uid),
       ports,
-      devices: this.#devices,
+      staged: this.#staged,
+      plugins: this.#parts.plugins,
+      rootDir,
       mustLetGo: (path: string) => this.#silentMs(path) >= LET_GO_AFTER_MS,
       onSilence: (path: string) => this.#noteSilence(path),
       onLetGo: (path: string) => this.#tellLetGo(uid, path),

@@ -34,6 +34,7 @@ const FACTS: NodeForPods = {
   gates: { podLevelResources: true, comparingTolerations: false },
   declaredFeatures: [],
   isShuttingDown: false,
+  volumeSources: new Set(["emptyDir"]),
 };
 
 const tolerations = [{ key: "dedicated", operator: "Exists" }];

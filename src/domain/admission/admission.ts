@@ -54,7 +54,7 @@ export function judge(pod: Pod, beside: Beside, facts: NodeForPods): Judgement {
     unsupportedPodResources(pod, facts) ??
     undeclaredFeatures(pod, facts.declaredFeatures) ??
     shuttingDown(facts) ??
-    notBuilt(pod);
+    notBuilt(pod, facts.volumeSources);
   if (late !== undefined) return { kind: "rejected", rejection: late };
   const name = runtimeClassOf(pod);
   if (name !== undefined && !facts.knowsRuntimeClasses) {

@@ -18,6 +18,8 @@ export interface NodeForPods {
   /** Undefined: the node declares nothing, and nothing is asked of it. */
   readonly declaredFeatures: readonly string[] | undefined;
   readonly isShuttingDown: boolean;
+  /** The fields of a pod's volume that this agent has a plugin for. */
+  readonly volumeSources: ReadonlySet<string>;
 }
 
 export interface AdmissionGates {

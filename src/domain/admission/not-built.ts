@@ -17,18 +17,6 @@ const ofContainer: readonly ContainerCheck[] = [
   ["resources.claims", ({ resources }) => some(resources?.claims)],
 ];
 
-const VOLUMES: ReadonlySet<string> = new Set<keyof Volume>([
-  "name",
-  "emptyDir",
-  "hostPath",
-  "configMap",
-  "secret",
-  "downwardAPI",
-  "projected",
-  "persistentVolumeClaim",
-  "ephemeral",
-  "image",
-]);
 const SOURCES: ReadonlySet<string> = new Set<keyof VolumeProjection>([
   "configMap",
   "secret",
@@ -37,8 +25,8 @@ const SOURCES: ReadonlySet<string> = new Set<keyof VolumeProjection>([
 ]);
 
 /** What of a volume is of a kind that there is no code for, as a path below it. */
-function strangeVolume(volume: Volume): string | undefined {
-  const kind = Object.keys(volume).find((key) => !VOLUMES.has(key));
+function strangeVolume(volume: Volume, volumeSources: ReadonlySet<string>): string | undefined {
+  const kind = Object.keys(volume).find((key) => key !== "name" && !volumeSources.has(key));
   if (kind !== undefined) return kind;
   for (const [index, source] of (volume.projected?.sources ?? []).entries()) {
     const strange = Object.keys(source).find((key) => !SOURCES.has(key));
@@ -48,16 +36,16 @@ function strangeVolume(volume: Volume): string | undefined {
 }
 
 /** Rejected for the first thing it asks for that cannot be given. */
-export function notBuilt(pod: Pod): Rejection | undefined {
-  const [field] = fieldsNotBuilt(pod);
+export function notBuilt(pod: Pod, volumeSources: ReadonlySet<string>): Rejection | undefined {
+  const [field] = fieldsNotBuilt(pod, volumeSources);
   return field === undefined ? undefined : rejection(field);
 }
 
-/** All of what it asks for that cannot be given. */
-export function* fieldsNotBuilt(pod: Pod): Generator<string, void, undefined> {
+/** All of what it asks for that cannot be given. `volumeSources`: the kinds of volumes that the node's plugins serve. */
+export function* fieldsNotBuilt(pod: Pod, volumeSources: ReadonlySet<string>): Generator<string, void, undefined> {
   for (const [field, asks] of ofPod) if (asks(pod)) yield field;
   for (const [index, volume] of (pod.spec?.volumes ?? []).entries()) {
-    const field = strangeVolume(volume);
+    const field = strangeVolume(volume, volumeSources);
     if (field !== undefined) yield `spec.volumes[${index}].${field}`;
   }
   for (const list of ["initContainers", "containers", "ephemeralContainers"] as const) {

@@ -83,6 +83,7 @@ const FACTS: NodeForPods = {
   gates: { podLevelResources: true, comparingTolerations: false },
   declaredFeatures: [],
   isShuttingDown: false,
+  volumeSources: new Set(["emptyDir"]),
 };
 
 void suite("a critical pod on a full node", () => {

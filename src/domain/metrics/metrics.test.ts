@@ -87,13 +87,14 @@ void describe("pods are counted", () => {
     };
     const mounted = {
       kind: "mounted",
-      volume: { name: "a", path: "", readOnly: false, selinuxRelabel: false },
+      volume: { name: "a", path: "", readOnly: false, selinuxRelabel: false, measured: undefined },
     } as const;
     const state = new Map([["a", mounted]]);
     const counts = volumeCounts(
       [admitted("1", false, pod), admitted("2", false, pod)],
       (uid) => (uid === "2" ? outcome("2", FINISHED) : undefined),
       () => state,
+      [{ name: "configmap", sources: ["configMap"], ownsMount: () => false, holdsFiles: true }],
     );
     assert.deepEqual(counts, [
       [2, "kubernetes.io/configmap", "desired_state_of_world"],

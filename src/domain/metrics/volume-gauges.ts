@@ -3,35 +3,33 @@ import type { Volume } from "../../api/gen/core-v1.ts";
 import type { Reading } from "../../base/metrics/registry.ts";
 import type { AdmittedPod } from "../pod/admitted-pod.ts";
 import type { PodOutcome } from "../pod/pod-outcome.ts";
+import type { VolumeKind } from "../volumes/layout.ts";
+import { usedVolumes } from "../volumes/used-volumes.ts";
 import type { PodVolumes } from "../volumes/volume-state.ts";
-import { usedVolumes } from "../volumes/volume-wish.ts";
+import { storagePlugin } from "./volume-metrics.ts";
 
-const PLUGINS: readonly (readonly [keyof Volume, string])[] = [
-  ["configMap", "kubernetes.io/configmap"],
-  ["secret", "kubernetes.io/secret"],
-  ["downwardAPI", "kubernetes.io/downward-api"],
-  ["projected", "kubernetes.io/projected"],
-  ["emptyDir", "kubernetes.io/empty-dir"],
-  ["hostPath", "kubernetes.io/host-path"],
-  ["image", "kubernetes.io/image"],
-  ["persistentVolumeClaim", "kubernetes.io/local-volume"],
-  ["ephemeral", "kubernetes.io/local-volume"],
-];
+/** Every claim counts as bound to a local volume, the only kind of PersistentVolume that the agent mounts. */
+const CLAIMED = "local-volume";
 
-const pluginOf = (volume: Volume): string => PLUGINS.find(([field]) => volume[field] !== undefined)?.[1] ?? "<n/a>";
+function pluginOf(volume: Volume, kinds: readonly VolumeKind[]): string {
+  if (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined) return storagePlugin(CLAIMED);
+  const kind = kinds.find(({ sources }) => sources.some((source) => volume[source] !== undefined));
+  return kind === undefined ? "<n/a>" : storagePlugin(kind.name);
+}
 
 /** Of pods whose containers may yet run. */
 export function volumeCounts(
   admitted: readonly AdmittedPod[],
   outcome: (uid: string) => PodOutcome | undefined,
   mounted: (uid: string) => PodVolumes | undefined,
+  kinds: readonly VolumeKind[],
 ): readonly Reading<readonly ["plugin_name", "state"]>[] {
   const counts = new Map<string, { desired: number; actual: number }>();
   for (const { uid, pod, verdict } of admitted) {
     const lifecycle = outcome(uid)?.lifecycle.kind;
     if (verdict.kind !== "admitted" || lifecycle === "terminated" || lifecycle === "finished") continue;
     for (const volume of usedVolumes(pod)) {
-      const plugin = pluginOf(volume);
+      const plugin = pluginOf(volume, kinds);
       const count = counts.get(plugin) ?? { desired: 0, actual: 0 };
       counts.set(plugin, count);
       count.desired += 1;

@@ -1,6 +1,5 @@
 /** Volumes that come and go. */
 import type { Registry } from "../../base/metrics/registry.ts";
-import type { VolumePlugin } from "../volumes/layout.ts";
 
 export type VolumeMetrics = ReturnType<typeof volumeMetrics>;
 
@@ -25,4 +24,4 @@ export const volumeMetrics = (registry: Registry) => ({
   }),
 });
 
-export const storagePlugin = (plugin: VolumePlugin): string => `kubernetes.io/${plugin}`;
+export const storagePlugin = (plugin: string): string => `kubernetes.io/${plugin}`;

@@ -22,6 +22,7 @@ const FACTS: NodeForPods = {
   gates: { podLevelResources: true, comparingTolerations: false },
   declaredFeatures: undefined,
   isShuttingDown: false,
+  volumeSources: new Set(["emptyDir"]),
 };
 const SETTINGS: ResizeSettings = {
   cpuManagerPolicy: "none",

@@ -1,22 +1,15 @@
 /** Which volumes of a pod are measured, and how they are told. */
-import type { Pod, Volume } from "../../api/gen/core-v1.ts";
+import type { Pod } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
 import { claimNameOf } from "../volumes/claims.ts";
-import { volumeFolder } from "../volumes/layout.ts";
-import type { PodVolumes } from "../volumes/volume-state.ts";
-import { usedVolumes } from "../volumes/volume-wish.ts";
+import { usedVolumes } from "../volumes/used-volumes.ts";
+import type { PodVolumes, VolumeMeasurement } from "../volumes/volume-state.ts";
 import type { FilesystemFigures, FileUsage } from "./figures.ts";
 import type { VolumeStats } from "./summary-shape.ts";
 
-export interface VolumeToMeasure {
+export interface VolumeToMeasure extends VolumeMeasurement {
   readonly name: string;
   readonly path: string;
-  /** By walking over its files, or by asking its file system. */
-  readonly how: "walk" | "filesystem";
-  /** Only we write to it, so it stays as large as it is: once is enough, as the Go kubelet has it. */
-  readonly once: boolean;
-  /** It counts towards the pod's ephemeral storage. */
-  readonly ephemeral: boolean;
   readonly claim: string | undefined;
 }
 
@@ -27,25 +20,13 @@ export interface VolumeMeasure {
   readonly files: FileUsage | undefined;
 }
 
-const isOnDisk = ({ emptyDir, configMap }: Volume): boolean =>
-  configMap !== undefined || (emptyDir !== undefined && (emptyDir.medium ?? "") === "");
-
-/** A path of the machine's own, and an image's files, are nobody's to measure. */
+/** Those of which their kind says how. */
 export function volumesToMeasure(pod: Pod, volumes: PodVolumes): readonly VolumeToMeasure[] {
   return usedVolumes(pod).flatMap((volume): readonly VolumeToMeasure[] => {
     const state = volumes.get(volume.name);
-    if (state?.kind !== "mounted" || state.volume.path === "") return [];
-    const common = { name: volume.name, path: state.volume.path, ephemeral: isOnDisk(volume) };
-    const claim = claimNameOf(pod.metadata?.name ?? "", volume);
-    if (claim !== undefined) {
-      const isLocal = common.path.includes(volumeFolder("", "local-volume", ""));
-      return isLocal ? [{ ...common, how: "filesystem", once: false, claim }] : [];
-    }
-    if (volume.emptyDir !== undefined) return [{ ...common, how: "walk", once: false, claim }];
-    const isWritten = [volume.configMap, volume.secret, volume.projected, volume.downwardAPI].some(
-      (source) => source !== undefined,
-    );
-    return isWritten ? [{ ...common, how: "walk", once: true, claim }] : [];
+    if (state?.kind !== "mounted" || state.volume.measured === undefined) return [];
+    const { path, measured } = state.volume;
+    return [{ ...measured, name: volume.name, path, claim: claimNameOf(pod.metadata?.name ?? "", volume) }];
   });
 }
 

@@ -9,6 +9,7 @@ const volume = (name: string, more: Partial<MountedVolume> = {}): MountedVolume 
   path: `/pod/volumes/${name}`,
   readOnly: false,
   selinuxRelabel: true,
+  measured: undefined,
   ...more,
 });
 const VOLUMES: PodVolumes = new Map([

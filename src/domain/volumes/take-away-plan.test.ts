@@ -1,11 +1,24 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { formatStep } from "./format-plan.ts";
+import type { VolumeKind } from "./layout.ts";
 import { parseVolumeFolders, planTakeAway } from "./take-away-plan.ts";
 import { tokenKeptMs } from "./token.ts";
 import { readinessOf, type VolumeState, waitingMessage } from "./volume-state.ts";
 
 const V = "/pod/volumes";
+const kind = (name: string, mounts: (type: string) => boolean, holdsFiles = true): VolumeKind => ({
+  name,
+  sources: [],
+  ownsMount: mounts,
+  holdsFiles,
+});
+const KINDS = [
+  kind("projected", (type) => type === "tmpfs"),
+  kind("empty-dir", (type) => type === "tmpfs"),
+  kind("local-volume", () => true, false),
+  kind("configmap", () => false),
+];
 const plan = (
   folders: Readonly<Record<string, readonly string[]>>,
   mounts: readonly (readonly [path: string, type: string])[],
@@ -13,7 +26,10 @@ const plan = (
 ) =>
   planTakeAway({
     podFolder: "/pod",
-    ...parseVolumeFolders(Object.entries(folders).map(([folder, names]) => ({ folder, names }))),
+    ...parseVolumeFolders(
+      Object.entries(folders).map(([folder, names]) => ({ folder, names })),
+      KINDS,
+    ),
     mounts: mounts.map(([path, type]) => ({ path, type })),
     ledger: new Set(ledger),
   });
@@ -71,7 +87,7 @@ test("a mount that nobody of ours made is named and left alone, unless the ledge
 });
 
 test("folders of plugins that we do not know are strangers", () => {
-  assert.deepEqual(parseVolumeFolders([{ folder: "kubernetes.io~nfs", names: ["x"] }]), {
+  assert.deepEqual(parseVolumeFolders([{ folder: "kubernetes.io~nfs", names: ["x"] }], KINDS), {
     volumes: [],
     strangers: ["kubernetes.io~nfs"],
   });
@@ -114,7 +130,10 @@ test("[13.1] a pod that waits for volumes says for which, in upstream's words", 
       volumes: [{ name: "b" }, { name: "a" }, { name: "ok" }],
     },
   };
-  const ok = { kind: "mounted", volume: { name: "ok", path: "/p", readOnly: false, selinuxRelabel: false } } as const;
+  const ok = {
+    kind: "mounted",
+    volume: { name: "ok", path: "/p", readOnly: false, selinuxRelabel: false, measured: undefined },
+  } as const;
   const slow = readinessOf(pod, new Map([["ok", ok]]));
   assert(slow.kind === "waiting");
   assert.equal(

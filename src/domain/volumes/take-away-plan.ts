@@ -3,17 +3,10 @@
  * anything of it is removed. Only what the kernel's table and the layout, or the table and the ledger, agree upon is touched; any other mount point found
  * there is somebody else's and stays, and with it everything above it.
  */
-import {
-  expectedMount,
-  markerFolder,
-  pluginOfFolder,
-  subPathsFolder,
-  type VolumePlugin,
-  volumeFolder,
-} from "./layout.ts";
+import { kindOfFolder, markerFolder, subPathsFolder, type VolumeKind, volumeFolder } from "./layout.ts";
 
 export interface FoundVolume {
-  readonly plugin: VolumePlugin;
+  readonly kind: VolumeKind;
   readonly name: string;
 }
 
@@ -57,41 +50,28 @@ export function planTakeAway(remains: PodRemains): TakeAwayPlan {
   // Nobody else mounts below that folder: it is ours by its name.
   const subPaths = mounts.filter(({ path }) => isBelow(path, parts)).map(({ path }) => path);
   const ours = new Set(subPaths);
-  const volumes = remains.volumes.map(({ plugin, name }): VolumeRemoval => {
-    const path = volumeFolder(podFolder, plugin, name);
+  const volumes = remains.volumes.map(({ kind, name }): VolumeRemoval => {
+    const path = volumeFolder(podFolder, kind.name, name);
     const mount = mounts.findLast((each) => each.path === path);
-    const unmount = mount !== undefined && (ledger.has(path) || fits(plugin, mount));
+    const unmount = mount !== undefined && (ledger.has(path) || kind.ownsMount(mount.type));
     if (unmount) ours.add(path);
-    const empties = plugin !== "local-volume";
-    return { plugin, name, path, marker: markerFolder(podFolder, plugin, name), unmount, empties };
+    return { kind, name, path, marker: markerFolder(podFolder, kind.name, name), unmount, empties: kind.holdsFiles };
   });
   const foreign = [...new Set(mounts.filter(({ path }) => !ours.has(path)).map(({ path }) => path))];
   return { subPaths: subPaths.toSorted((a, b) => b.length - a.length), volumes, foreign };
 }
 
-function fits(plugin: VolumePlugin, { type }: FoundMount): boolean {
-  switch (expectedMount(plugin)) {
-    case "memory":
-      return type === "tmpfs";
-    case "memoryOrNothing":
-      return type === "tmpfs" || type === "hugetlbfs";
-    case "bind":
-      return true;
-    default:
-      return false;
-  }
-}
-
 /** What the names in a pod's volume folder say. */
 export function parseVolumeFolders(
   folders: readonly { readonly folder: string; readonly names: readonly string[] }[],
+  kinds: readonly VolumeKind[],
 ): Pick<PodRemains, "volumes" | "strangers"> {
   const volumes: FoundVolume[] = [];
   const strangers: string[] = [];
   for (const { folder, names } of folders) {
-    const plugin = pluginOfFolder(folder);
-    if (plugin === undefined) strangers.push(folder);
-    else volumes.push(...names.map((name) => ({ plugin, name })));
+    const kind = kindOfFolder(folder, kinds);
+    if (kind === undefined) strangers.push(folder);
+    else volumes.push(...names.map((name) => ({ kind, name })));
   }
   return { volumes, strangers };
 }

@@ -2,7 +2,7 @@
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { KnownObject } from "../cluster-objects/known-object.ts";
 import { claimedVolume, claimNameOf } from "./claims.ts";
-import { usedVolumes } from "./volume-wish.ts";
+import { usedVolumes } from "./used-volumes.ts";
 
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid";
 

@@ -1,7 +1,7 @@
 /** Where a pod's volumes are: what the volume loop says of each, and what containers are started upon. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { StepReport } from "../pod/ending.ts";
-import { usedVolumes } from "./volume-wish.ts";
+import { usedVolumes } from "./used-volumes.ts";
 
 export interface MountedVolume {
   /** What it is called on disk. */
@@ -10,6 +10,17 @@ export interface MountedVolume {
   readonly path: string;
   readonly readOnly: boolean;
   readonly selinuxRelabel: boolean;
+  /** Undefined: nobody measures how full it is. */
+  readonly measured: VolumeMeasurement | undefined;
+}
+
+export interface VolumeMeasurement {
+  /** By walking over its files, or by asking its file system. */
+  readonly how: "walk" | "filesystem";
+  /** It stays as large as it is. */
+  readonly once: boolean;
+  /** It counts towards the pod's ephemeral storage. */
+  readonly ephemeral: boolean;
 }
 
 export type VolumeState =

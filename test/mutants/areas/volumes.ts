@@ -62,7 +62,7 @@ export const VOLUMES: MutantArea = {
     {
       name: "the mark of a complete Secret volume has the name that an emptyDir's has",
       file: "src/domain/volumes/layout.ts",
-      find: 'plugin === "empty-dir" ? name : `wrapped_${name}`',
+      find: "plugin === EMPTY_DIR ? name : `wrapped_${name}`",
       replace: "name",
       suite: SUITE,
       cases: "^secret-whole$",

@@ -1,0 +1,59 @@
+/** From a volume of a pod to the plugin that serves it and what that plugin plans, or what the volume waits for. Behind a claim stands a PersistentVolume. */
+import type { PersistentVolume, Pod, Volume } from "../../api/gen/core-v1.ts";
+import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
+import { fitsNode, type NodeNames } from "../../domain/node/node-selector.ts";
+import { claimedVolume, claimNameOf } from "../../domain/volumes/claims.ts";
+import { type PlanContext, refused, type VolumePlan, type VolumePlugin } from "./plugin.ts";
+
+export type PlannedVolume =
+  /** The API server has not answered yet what the claim is bound to. */
+  | { readonly kind: "unknown" }
+  /** It has, and the claim cannot be used yet. */
+  | { readonly kind: "unprocessed"; readonly message: string }
+  | {
+      readonly kind: "planned";
+      /** Undefined: no plugin serves it. */
+      readonly plugin: VolumePlugin | undefined;
+      /** On disk and in events: the PersistentVolume's name where there is one. */
+      readonly name: string;
+      readonly plan: VolumePlan;
+    };
+
+export interface VolumeContext extends PlanContext {
+  readonly plugins: readonly VolumePlugin[];
+  readonly object: (key: string) => KnownObject<unknown> | undefined;
+  readonly node: NodeNames;
+}
+
+export function planVolume(pod: Pod, volume: Volume, context: VolumeContext): PlannedVolume {
+  if (claimNameOf(pod.metadata?.name ?? "", volume) !== undefined) return planClaim(pod, volume, context);
+  const plugin = pluginOf(volume, context.plugins);
+  const plan =
+    plugin?.plan({ pod, volume, persistent: undefined, readOnly: false }, context) ??
+    refused(`this node agent does not support the kind of volume ${volume.name} yet`);
+  return { kind: "planned", plugin, name: volume.name, plan };
+}
+
+/** Undefined: no plugin serves it, or it is a claim. */
+export const pluginOf = (volume: Volume, plugins: readonly VolumePlugin[]): VolumePlugin | undefined =>
+  plugins.find(({ sources }) => sources.some((source) => volume[source] !== undefined));
+
+function planClaim(pod: Pod, volume: Volume, context: VolumeContext): PlannedVolume {
+  const claimed = claimedVolume(pod, volume, "mount", context.object);
+  if (claimed.kind === "unknown") return claimed;
+  if (claimed.kind === "waits") return { kind: "unprocessed", message: claimed.message };
+  const { volume: persistent, readOnly } = claimed;
+  const name = persistent.metadata?.name ?? "";
+  const plugin = persistentPluginOf(persistent, context.plugins);
+  if (!fitsNode(persistent, context.node)) {
+    const plan = refused("no matching NodeSelectorTerms", "MountVolume.NodeAffinity check failed");
+    return { kind: "planned", plugin, name, plan };
+  }
+  const plan =
+    plugin?.plan({ pod, volume, persistent, readOnly }, context) ??
+    refused(`this node agent does not support the kind of PersistentVolume ${name} yet`);
+  return { kind: "planned", plugin, name, plan };
+}
+
+const persistentPluginOf = ({ spec }: PersistentVolume, plugins: readonly VolumePlugin[]): VolumePlugin | undefined =>
+  plugins.find(({ persistentSources }) => persistentSources.some((source) => spec?.[source] !== undefined));

@@ -1,0 +1,60 @@
+/** An empty directory of the pod's own: on the node's disk, in memory, or of huge pages. What is in it is the pod's, so it is set up once. */
+import type { Pod, Volume } from "../../../api/gen/core-v1.ts";
+import { hugepageVolumeSize, isHugepageMedium, memoryVolumeBytes } from "../../../domain/volumes/memory-volume.ts";
+import { type PlanContext, refused, type SetUpVolume, type SetUpWork, type VolumePlugin } from "../plugin.ts";
+import { giveToGroup, isMounted, makeOwnDirectory, markReady, mountMemory, mountOnce } from "../set-up.ts";
+
+/** Undefined: the node's disk. */
+type Mount = ((work: SetUpWork) => Promise<unknown>) | undefined;
+
+export const emptyDirPlugin: VolumePlugin = {
+  name: "empty-dir",
+  sources: ["emptyDir"],
+  persistentSources: [],
+  content: "own",
+  holdsFiles: true,
+  ownsMount: (type) => type === "tmpfs" || type === "hugetlbfs",
+  plan({ pod, volume }, context) {
+    const medium = mediumOf(pod, volume, context);
+    return medium.kind === "refused"
+      ? refused(medium.message)
+      : { kind: "planned", setUp: (work) => setUp(work, medium.mount) };
+  },
+};
+
+type Medium =
+  | { readonly kind: "medium"; readonly mount: Mount }
+  | { readonly kind: "refused"; readonly message: string };
+
+function mediumOf(pod: Pod, volume: Volume, { allocatableMemoryBytes }: PlanContext): Medium {
+  const medium = volume.emptyDir?.medium ?? "";
+  if (medium === "") return { kind: "medium", mount: undefined };
+  if (medium === "Memory") {
+    const sizeBytes = memoryVolumeBytes(pod, volume, allocatableMemoryBytes);
+    return { kind: "medium", mount: (work) => mountMemory(work, sizeBytes) };
+  }
+  if (!isHugepageMedium(medium)) return { kind: "refused", message: `unknown storage medium "${medium}"` };
+  const size = hugepageVolumeSize(pod, medium);
+  if (size.kind === "refused") return size;
+  return {
+    kind: "medium",
+    mount: (work) => mountOnce(work, () => work.ports.mounts.mountHugepages(work.path, size.text, work.signal)),
+  };
+}
+
+async function setUp(work: SetUpWork, mount: Mount): Promise<SetUpVolume> {
+  const { path, marker } = work;
+  const { files } = work.ports;
+  const isReady = (await files.facts(`${marker}/ready`)) !== undefined;
+  const isThere = mount === undefined ? (await files.facts(path)) !== undefined : await isMounted(work);
+  if (!isReady || !isThere) {
+    // The mark of what is gone, with the memory that it was in, says nothing of what takes its place.
+    if (isReady) await files.removeTree(marker);
+    await makeOwnDirectory(work);
+    await mount?.(work);
+    await giveToGroup(work, { readOnly: false });
+    await markReady(work);
+  }
+  const measured = { how: "walk", once: false, ephemeral: mount === undefined } as const;
+  return { path, readOnly: false, selinuxRelabel: true, measured };
+}

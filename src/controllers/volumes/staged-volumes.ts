@@ -1,0 +1,43 @@
+/**
+ * Volumes that are mounted once on the node for all pods that use them. What is done to one volume is done one after the other; a volume is unstaged
+ * only when no pod uses it and none is about to.
+ */
+export class StagedVolumes {
+  /** The last work on each key. */
+  readonly #turns = new Map<string, Promise<unknown>>();
+  /** By volume, the UIDs of the pods that staged it and have not released it: their mounts may not be in the kernel's table yet. */
+  readonly #users = new Map<string, Set<string>>();
+
+  stage<T>(volume: string, uid: string, stage: () => Promise<T>): Promise<T> {
+    const users = this.#users.get(volume) ?? new Set();
+    this.#users.set(volume, users.add(uid));
+    return this.inTurn(volume, stage);
+  }
+
+  /** `unstage` runs unless another pod uses the volume. */
+  release(volume: string, uid: string, unstage: () => Promise<void>): Promise<void> {
+    return this.inTurn(volume, async () => {
+      const users = this.#users.get(volume);
+      users?.delete(uid);
+      if (users !== undefined && users.size > 0) return;
+      this.#users.delete(volume);
+      await unstage();
+    });
+  }
+
+  /** Runs after all earlier work on the same key, however that ended. */
+  async inTurn<T>(key: string, run: () => Promise<T>): Promise<T> {
+    const before = this.#turns.get(key) ?? Promise.resolve();
+    const turn = before.then(run, run);
+    const settled = turn.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#turns.set(key, settled);
+    try {
+      return await turn;
+    } finally {
+      if (this.#turns.get(key) === settled) this.#turns.delete(key);
+    }
+  }
+}
