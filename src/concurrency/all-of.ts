@@ -1,6 +1,15 @@
-/** Waits for all of them and rejects with the first failure: nothing is under way any more when it does. */
+/**
+ * Waits for all of them and rejects when one failed: with its failure, or with an AggregateError of all different failures. Nothing is under way
+ * any more when it does.
+ */
+import { errorText } from "../base/error-text.ts";
+import { aggregate } from "../base/go-text.ts";
+
 export async function allOf(work: readonly Promise<void>[]): Promise<void> {
   const outcomes = await Promise.allSettled(work);
-  const failure = outcomes.find((outcome) => outcome.status === "rejected");
-  if (failure !== undefined) throw failure.reason;
+  const rejected = outcomes.filter((outcome) => outcome.status === "rejected");
+  const failures = [...new Set(rejected.map(({ reason }): unknown => reason))];
+  if (failures.length === 0) return;
+  if (failures.length === 1) throw failures[0];
+  throw new AggregateError(failures, aggregate(failures.map(errorText)));
 }

@@ -3,7 +3,7 @@
  * status, or does not kill the pod. Every other failure stays in the log and the journal.
  */
 import { errorText } from "../../base/error-text.ts";
-import { goQuote } from "../../base/go-text.ts";
+import { aggregate, goQuote } from "../../base/go-text.ts";
 import { rpcText } from "../../ports/runtime-error.ts";
 import { EndStepFailure } from "./end-steps.ts";
 import type { PodState } from "./pod-state.ts";
@@ -66,12 +66,14 @@ function eventOf(uid: string, error: unknown): { readonly reason: string; readon
   if (error instanceof StatusError) {
     return { reason: "FailedSync", message: `error determining status: ${rpcText(error.cause)}` };
   }
-  if (!(error instanceof KillError)) return undefined;
-  const { container, cause } = error;
+  const failures: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
+  const kills = failures.filter((failure) => failure instanceof KillError);
+  if (kills.length === 0) return undefined;
+  const message = `error killing pod: ${aggregate(kills.map((kill) => killText(uid, kill)))}`;
+  return { reason: "FailedKillPod", message };
+}
+
+function killText(uid: string, { container, cause }: KillError): string {
   const what = container === undefined ? "KillPodSandbox" : "KillContainer";
-  const target = goQuote(container ?? uid);
-  return {
-    reason: "FailedKillPod",
-    message: `error killing pod: failed to "${what}" for ${target} with ${what}Error: ${goQuote(rpcText(cause))}`,
-  };
+  return `failed to "${what}" for ${goQuote(container ?? uid)} with ${what}Error: ${goQuote(rpcText(cause))}`;
 }
