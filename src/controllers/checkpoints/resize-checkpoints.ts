@@ -2,6 +2,7 @@
  * What pods were allocated and what of it was carried out, in the files of the Go kubelet: read once at the start, then written whenever they would
  * change, at most once in a while. The journal is what we ourselves go by.
  */
+
 import { errorText } from "../../base/error-text.ts";
 import { utf8Bytes, utf8Text } from "../../base/utf8.ts";
 import { type Latest, LatestCell } from "../../concurrency/latest-cell.ts";
@@ -10,6 +11,7 @@ import { sleep } from "../../concurrency/sleep.ts";
 import { unlessShutDown } from "../../concurrency/unless-shut-down.ts";
 import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import { type Allocation, allocationOf } from "../../domain/resize/allocation.ts";
 import {
@@ -130,7 +132,7 @@ function actuatedNow(
   const pods = new Map<string, Allocation>();
   for (const uid of admittedPods.keys()) {
     const { actuated, lifecycle } = podOutcomes.get(uid) ?? {};
-    if (lifecycle?.kind === "terminated" || lifecycle?.kind === "finished") continue;
+    if (lifecycle !== undefined && hasEnded(lifecycle)) continue;
     const before = found.get(uid);
     if (actuated === undefined && before !== undefined) pods.set(uid, before);
     if (actuated === undefined) continue;

@@ -1,5 +1,7 @@
 /** Takes what was seen of a pod for known. What cannot be read again once a container is removed goes to the journal first. */
+
 import { withKnownExits } from "../../domain/pod/known-exits.ts";
+import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import {
   containerNameOf,
   emptyView,
@@ -51,8 +53,7 @@ export async function accept(
   }
   forgetGone(state, view);
   // The last word on a pod that has ended is kept though its containers are removed.
-  const hasEnded = state.lifecycle.kind === "terminated" || state.lifecycle.kind === "finished";
-  if (!hasEnded || state.view === undefined)
+  if (!hasEnded(state.lifecycle) || state.view === undefined)
     state.view = withKnownExits(merged(state, view), state.containers.knownExits);
 }
 

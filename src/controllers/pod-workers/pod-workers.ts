@@ -5,6 +5,7 @@
  * Invariants: turns of one UID never overlap; a start in flight is cut short when the pod must end; from the terminating mark on
  * nothing starts; what cannot be read again (an exit, an end) is in the journal before it is acted upon or published.
  */
+
 import { errorText } from "../../base/error-text.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import { whenever } from "../../concurrency/whenever.ts";
@@ -16,9 +17,10 @@ import type { WorkerOperation } from "../../domain/metrics/pod-metrics.ts";
 import { deadlineLeftMs } from "../../domain/pod/active-deadline.ts";
 import { isOnlyTold } from "../../domain/pod/only-told.ts";
 import { fullNameOf, isStaticPod } from "../../domain/pod/pod-identity.ts";
+import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { interrupts, nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
-import { anyMayRun } from "../../domain/pod/runtime-view.ts";
+import { mayRunOnNode } from "../../domain/pod/runtime-view.ts";
 import { wishOf } from "../../domain/pod/wish-of.ts";
 import { allocationOf, sameAllocation } from "../../domain/resize/allocation.ts";
 import { accept } from "./accept.ts";
@@ -176,8 +178,7 @@ export class PodWorkers {
     if (!(await this.#life.advance(state, wish, wakeIn))) return;
     try {
       // Over already in an earlier life of ours: what became of its containers is still to be told.
-      const isOver = state.lifecycle.kind === "finished" || state.lifecycle.kind === "terminated";
-      if (isOver && state.view === undefined) {
+      if (hasEnded(state.lifecycle) && state.view === undefined) {
         await accept(state, await this.#cells.looks.look(state.uid, signal), this.#ports);
       }
       await this.#life.pursue(state, signal, wakeIn);
@@ -268,10 +269,7 @@ export class PodWorkers {
     const namesakes = listedSandboxes.value.filter(
       ({ metadata }) => metadata.uid !== state.uid && `${metadata.namespace}/${metadata.name}` === own,
     );
-    return namesakes.some(({ metadata }) => {
-      const view = podRuntimeStatus.get(metadata.uid);
-      return view === undefined || anyMayRun(view);
-    });
+    return namesakes.some(({ metadata: { uid } }) => mayRunOnNode(uid, podRuntimeStatus.get(uid), namesakes));
   }
 
   #fullName(state: PodState): string | undefined {

@@ -3,6 +3,7 @@
  * life of this agent takes nobody's readiness away and gives none; what cannot be written is told all the same, since it can be asked again, and written
  * with the next answer.
  */
+
 import type { Node, Pod } from "../../api/gen/core-v1.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
@@ -14,6 +15,7 @@ import type { UidFacts } from "../../domain/journal/facts.ts";
 import type { ProbeMetrics } from "../../domain/metrics/probe-metrics.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { type DesiredPods, mirrorOf } from "../../domain/pod/desired-pod.ts";
+import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import { publishedOf } from "../../domain/pod/published.ts";
@@ -248,5 +250,4 @@ export class ProbeLoop {
   }
 }
 
-const isOver = (outcome: PodOutcome | undefined): boolean =>
-  outcome === undefined || outcome.lifecycle.kind === "terminated" || outcome.lifecycle.kind === "finished";
+const isOver = (outcome: PodOutcome | undefined): boolean => outcome === undefined || hasEnded(outcome.lifecycle);

@@ -18,7 +18,7 @@ import { byCreation, type DesiredPod } from "../../domain/pod/desired-pod.ts";
 import { initContainers, regularContainers } from "../../domain/pod/every-container.ts";
 import { isStaticPod, keyOf } from "../../domain/pod/pod-identity.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
-import { anyMayRun, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import { mayRunOnNode, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
 import { isCarriedOut } from "../../domain/resize/actuation.ts";
 import { allocationOf, withAllocation } from "../../domain/resize/allocation.ts";
@@ -141,9 +141,7 @@ export class Admission {
   /** What the runtime lists but nobody has looked at yet may run. */
   #mayRun(uid: string): boolean {
     const { podRuntimeStatus, listedSandboxes } = this.#parts;
-    const view = podRuntimeStatus.get(uid);
-    if (view !== undefined) return anyMayRun(view);
-    return (listedSandboxes.value ?? []).some(({ metadata }) => metadata.uid === uid);
+    return mayRunOnNode(uid, podRuntimeStatus.get(uid), listedSandboxes.value ?? []);
   }
 
   async #settle({ each, judgement, isNew }: Judged): Promise<void> {

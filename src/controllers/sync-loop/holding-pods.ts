@@ -1,9 +1,11 @@
 /** Which pods hold a part of the node: those that were admitted and have not ended. Admission and resizes judge a pod beside them. */
+
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import type { Beside } from "../../domain/admission/admission.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
+import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { Preemptions } from "./preemptions.ts";
 
@@ -33,11 +35,9 @@ export class HoldingPods {
 
   holds(uid: string): boolean {
     const { podOutcomes, facts } = this.#parts;
-    const kind = podOutcomes.get(uid)?.lifecycle.kind;
+    const lifecycle = podOutcomes.get(uid)?.lifecycle;
     // Until its worker has published an outcome, what an earlier agent noted.
-    return kind === undefined
-      ? facts.get(uid)?.finishedWallMs === undefined
-      : kind !== "terminated" && kind !== "finished";
+    return lifecycle === undefined ? facts.get(uid)?.finishedWallMs === undefined : !hasEnded(lifecycle);
   }
 
   /** Whom a pod is judged beside; nobody waits any more for those who were to leave and did not. */

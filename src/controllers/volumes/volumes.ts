@@ -14,8 +14,9 @@ import { whenever } from "../../concurrency/whenever.ts";
 import { objectKey } from "../../domain/cluster-objects/known-object.ts";
 import { type ObjectReference, referencesOf } from "../../domain/cluster-objects/references.ts";
 import { endRetryMs } from "../../domain/pod/ending.ts";
+import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
-import { anyMayRun } from "../../domain/pod/runtime-view.ts";
+import { mayRunOnNode } from "../../domain/pod/runtime-view.ts";
 import { subPathsFolder } from "../../domain/volumes/layout.ts";
 import { usedVolumes } from "../../domain/volumes/used-volumes.ts";
 import { endTrouble, type PodVolumes, type VolumeState } from "../../domain/volumes/volume-state.ts";
@@ -131,11 +132,11 @@ export class VolumeLoop {
 
   #intent(uid: string): Intent {
     const { podOutcomes, admittedPods, mountState } = this.#parts;
-    const lifecycle = podOutcomes.get(uid)?.lifecycle.kind;
+    const lifecycle = podOutcomes.get(uid)?.lifecycle;
     const isWanted = admittedPods.get(uid) !== undefined;
-    if (lifecycle === "running") return isWanted ? "bring" : "leave";
-    if (lifecycle === "terminating" || mountState.get(uid) === undefined) return "leave";
-    if (lifecycle === "terminated" || lifecycle === "finished") return "takeAway";
+    if (lifecycle?.kind === "running") return isWanted ? "bring" : "leave";
+    if (lifecycle?.kind === "terminating" || mountState.get(uid) === undefined) return "leave";
+    if (lifecycle !== undefined && hasEnded(lifecycle)) return "takeAway";
     return isWanted || !this.#isOrphan(uid) ? "leave" : "takeAway";
   }
 
@@ -143,9 +144,7 @@ export class VolumeLoop {
   #isOrphan(uid: string): boolean {
     const { podRuntimeStatus, sourcesReady, listedSandboxes } = this.#parts;
     if (!sourcesReady.value || listedSandboxes.value === undefined) return false;
-    const view = podRuntimeStatus.get(uid);
-    if (view !== undefined) return !anyMayRun(view);
-    return !listedSandboxes.value.some(({ metadata }) => metadata.uid === uid);
+    return !mayRunOnNode(uid, podRuntimeStatus.get(uid), listedSandboxes.value);
   }
 
   async #turn(uid: string, signal: AbortSignal, wakeIn: (ms: number) => void): Promise<void> {

@@ -1,9 +1,11 @@
 /** How many pods and containers there are, counted anew from what the loops know whenever somebody asks. */
+
 import type { Reading } from "../../base/metrics/registry.ts";
 import type { AdmittedPod } from "../pod/admitted-pod.ts";
 import type { DesiredPods } from "../pod/desired-pod.ts";
 import { CONFIG_SOURCE, isStaticPod } from "../pod/pod-identity.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
+import { hasEnded } from "../pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../pod/pod-outcome.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";
 
@@ -27,8 +29,8 @@ export const desiredPodCounts = ({ pods }: DesiredPods) =>
 export const activePodCounts = (admitted: readonly AdmittedPod[], outcome: ByUid<PodOutcome>) =>
   byStatic(
     admitted.filter(({ uid, verdict }) => {
-      const lifecycle = outcome(uid)?.lifecycle.kind;
-      return verdict.kind === "admitted" && lifecycle !== "terminated" && lifecycle !== "finished";
+      const lifecycle = outcome(uid)?.lifecycle;
+      return verdict.kind === "admitted" && (lifecycle === undefined || !hasEnded(lifecycle));
     }),
   );
 

@@ -1,7 +1,9 @@
 /** How many volumes the pods here want, and how many of them are there, by the plugin that would be the Go kubelet's. */
+
 import type { Volume } from "../../api/gen/core-v1.ts";
 import type { Reading } from "../../base/metrics/registry.ts";
 import type { AdmittedPod } from "../pod/admitted-pod.ts";
+import { hasEnded } from "../pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../pod/pod-outcome.ts";
 import type { VolumeKind } from "../volumes/layout.ts";
 import { usedVolumes } from "../volumes/used-volumes.ts";
@@ -26,8 +28,8 @@ export function volumeCounts(
 ): readonly Reading<readonly ["plugin_name", "state"]>[] {
   const counts = new Map<string, { desired: number; actual: number }>();
   for (const { uid, pod, verdict } of admitted) {
-    const lifecycle = outcome(uid)?.lifecycle.kind;
-    if (verdict.kind !== "admitted" || lifecycle === "terminated" || lifecycle === "finished") continue;
+    const lifecycle = outcome(uid)?.lifecycle;
+    if (verdict.kind !== "admitted" || (lifecycle !== undefined && hasEnded(lifecycle))) continue;
     for (const volume of usedVolumes(pod)) {
       const plugin = pluginOf(volume, kinds);
       const count = counts.get(plugin) ?? { desired: 0, actual: 0 };

@@ -1,7 +1,9 @@
 /** A pod's phase, from its containers. A terminal phase never changes again, and none is said while a container may still run. */
+
 import type { Container, ContainerStatus, Pod } from "../../api/gen/core-v1.ts";
 import { isSidecar } from "../pod/every-container.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
+import { hasEnded } from "../pod/pod-lifecycle.ts";
 import { RESTARTING_ALL } from "../pod/restart-all.ts";
 import { restartsAfter } from "../pod/restart-policy.ts";
 import { instancesOf, type PodRuntimeView } from "../pod/runtime-view.ts";
@@ -25,8 +27,7 @@ export function podPhase(pod: Pod, statuses: ContainerStatuses, view: PodRuntime
   if (waits || !isSetUp || init.some(({ kind }) => kind === "running" || kind === "waiting")) return "Pending";
   if ([...regular, ...sidecars].some(({ kind }) => kind === "running")) return "Running";
   if (regular.length === 0) return "Pending";
-  const isEnded = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
-  if (!isEnded && regular.some(({ restarts }) => restarts)) return "Running";
+  if (!hasEnded(lifecycle) && regular.some(({ restarts }) => restarts)) return "Running";
   return regular.every(({ kind }) => kind === "succeeded") ? "Succeeded" : "Failed";
 }
 

@@ -2,11 +2,13 @@
  * The status of a pod as we publish it: from what the runtime says, from where the pod is in its life, and from what was published
  * before, which is the node's memory over restarts. Fields that others own pass through untouched.
  */
+
 import type { Pod, PodCondition, PodStatus } from "../../api/gen/core-v1.ts";
 import { apiTime } from "../../base/timestamp.ts";
 import { type Deferral, type Rejection, WAITING_FOR } from "../admission/verdict.ts";
 import type { EndNews } from "../pod/ending.ts";
 import type { PodLifecycle } from "../pod/pod-lifecycle.ts";
+import { hasEnded } from "../pod/pod-lifecycle.ts";
 import type { PodRuntimeView } from "../pod/runtime-view.ts";
 import { podActual } from "../resize/actual-resources.ts";
 import {
@@ -50,7 +52,7 @@ export function podStatus(inputs: PodStatusInputs): PodStatus {
   const known = containerStatuses(inputs, previous);
   const [phase, reached] = phasesOf(known, inputs);
   // Said with the phase, which waits for the containers.
-  const ended = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
+  const ended = hasEnded(lifecycle);
   const statuses = ended ? finalStatuses(pod, known) : known;
   const generation = pod.metadata?.generation;
   const verdict = ended && lifecycle.why.kind === "failed" ? lifecycle.why : undefined;
@@ -147,7 +149,7 @@ function phasesOf(
   statuses: ContainerStatuses,
   { pod, view, lifecycle, previous, isStatic }: PodStatusInputs,
 ): readonly [phase: Phase, reached: Phase] {
-  const ended = lifecycle.kind === "terminated" || lifecycle.kind === "finished";
+  const ended = hasEnded(lifecycle);
   // A static pod whose manifest went and came back has its UID again, and lives again.
   const livesAgain = isStatic && lifecycle.kind === "running";
   const final = isTerminal(previous.phase) && !livesAgain ? previous.phase : undefined;

@@ -33,6 +33,12 @@ export type TerminationCause =
   /** Somebody on the node ends it: the phase is Failed with these words. */
   | { readonly kind: "failed"; readonly reason: string; readonly message: string };
 
+/** No container runs, and none will start. */
+export const hasEnded = (
+  lifecycle: PodLifecycle,
+): lifecycle is Extract<PodLifecycle, { readonly kind: "terminated" | "finished" }> =>
+  lifecycle.kind === "terminated" || lifecycle.kind === "finished";
+
 /** What is left of the grace. */
 export const graceLeftMs = (
   { graceSeconds, sinceMonotonicMs }: Extract<PodLifecycle, { kind: "terminating" }>,

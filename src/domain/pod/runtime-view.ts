@@ -61,6 +61,13 @@ export const mayRun = ({ state }: Pick<ContainerStatus, "state">): boolean =>
 export const anyMayRun = (view: PodRuntimeView): boolean =>
   view.containers.some(mayRun) || view.sandboxes.some(({ state }) => state === "ready");
 
+/** Whether something of a pod may run: by its last look, and without one by whether the runtime lists a sandbox of it. */
+export const mayRunOnNode = (
+  uid: string,
+  view: PodRuntimeView | undefined,
+  listed: readonly Pick<Sandbox, "metadata">[],
+): boolean => (view === undefined ? listed.some(({ metadata }) => metadata.uid === uid) : anyMayRun(view));
+
 /** The annotation is what the next kubelet goes by; the attempt in the name says the same. */
 export function restartCountOf(container: Pick<ContainerStatus, "annotations" | "metadata">): number {
   const text = container.annotations[RESTART_COUNT];
