@@ -2,9 +2,10 @@
  * Volumes that are mounted once on the node for all pods that use them. What is done to one volume is done one after the other; a volume is unstaged
  * only when no pod uses it and none is about to.
  */
+import { KeyedTurns } from "../../concurrency/keyed-turns.ts";
+
 export class StagedVolumes {
-  /** The last work on each key. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new KeyedTurns<string>();
   /** By volume, the UIDs of the pods that staged it and have not released it: their mounts may not be in the kernel's table yet. */
   readonly #users = new Map<string, Set<string>>();
 
@@ -25,19 +26,8 @@ export class StagedVolumes {
     });
   }
 
-  /** Runs after all earlier work on the same key, however that ended. */
-  async inTurn<T>(key: string, run: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(key) ?? Promise.resolve();
-    const turn = before.then(run, run);
-    const settled = turn.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#turns.set(key, settled);
-    try {
-      return await turn;
-    } finally {
-      if (this.#turns.get(key) === settled) this.#turns.delete(key);
-    }
+  /** Runs after all earlier work on the same key. */
+  inTurn<T>(key: string, run: () => Promise<T>): Promise<T> {
+    return this.#turns.take(key, run);
   }
 }

@@ -7,6 +7,7 @@
  */
 import { constants, type FileHandle, open, rename, unlink } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { KeyedTurns } from "../../concurrency/keyed-turns.ts";
 import { HostFileError } from "../../ports/host-files.ts";
 import { errnoOf } from "./errno.ts";
 
@@ -21,7 +22,7 @@ export class DurableWrites {
   readonly #syncs = new Map<string, Promise<void>>();
   /** Files that were cut and not synced since. */
   readonly #cut = new Set<string>();
-  readonly #turns = new Map<string, Promise<void>>();
+  readonly #turns = new KeyedTurns<string>();
 
   /** An entry of this folder was made: the next durable write below it syncs it again. */
   changed(folder: string): void {
@@ -84,17 +85,9 @@ export class DurableWrites {
     });
   }
 
-  /** One write to a path at a time, in the order they were asked for. */
-  async inTurn(path: string, run: () => Promise<void>): Promise<void> {
-    const before = this.#turns.get(path);
-    const mine = (before ?? Promise.resolve()).then(run);
-    const settled = mine.catch(() => {}); // Its own caller is told; the next in line only waits for the end.
-    this.#turns.set(path, settled);
-    try {
-      await mine;
-    } finally {
-      if (this.#turns.get(path) === settled) this.#turns.delete(path);
-    }
+  /** One write to a path at a time, in the order in which they were requested. */
+  inTurn(path: string, write: () => Promise<void>): Promise<void> {
+    return this.#turns.take(path, write);
   }
 
   async #syncFoldersAbove(path: string): Promise<void> {
