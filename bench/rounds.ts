@@ -1,7 +1,8 @@
 /**
  * The rounds of a run. In a busy one every subject in turn does everything that was asked for, on a clean node; in an idle one all agents
- * are idle at once, each with each number of pods on a node of its own. A round in which others used the machine is marked, and tried
- * again as often as the size allows; the quietest try is the one that counts.
+ * are idle at once, each with each number of pods on a node of its own. The order of the turns, and which agent has which
+ * node, changes from round to round. A round in which others used the machine is marked, and tried again as often as the
+ * size allows; the quietest try is the one that counts.
  */
 
 import { pause } from "../test/cluster/wait.ts";
@@ -23,7 +24,7 @@ import { scrapes } from "./scenarios/scrapes.ts";
 import { startup } from "./scenarios/startup.ts";
 import { withVolumes } from "./scenarios/with-volumes.ts";
 import type { Size } from "./sizes.ts";
-import { type AgentName, type BenchmarkId, type Figure, SUBJECTS, type SubjectName } from "./subjects.ts";
+import { type AgentName, type BenchmarkId, type Figure, type SubjectName, turnOrder } from "./subjects.ts";
 import { type Load, watchLoad } from "./usage.ts";
 import type { World } from "./world.ts";
 
@@ -78,7 +79,7 @@ export interface Plan {
   readonly inWorlds: <T>(nodes: number, act: (worlds: readonly World[]) => Promise<T>) => Promise<T>;
 }
 
-type Take = (label: string) => Promise<readonly Turn[]>;
+type Take = (label: string, number: number) => Promise<readonly Turn[]>;
 
 export async function runRounds(plan: Plan): Promise<readonly Round[]> {
   const { size, wanted } = plan;
@@ -89,13 +90,16 @@ export async function runRounds(plan: Plan): Promise<readonly Round[]> {
   const busy = BUSY.filter((scenario) => scenario.of.some((id) => wanted.includes(id)));
   if (busy.length > 0) {
     await plan.inWorlds(1, async ([world]) => {
-      if (world !== undefined) await run("busy", size.rounds, (label) => takeTurns(plan, world, busy, label));
+      if (world === undefined) return;
+      await run("busy", size.rounds, (label, number) =>
+        takeTurns({ ...plan, subjects: turnOrder(plan.subjects, number) }, world, busy, label),
+      );
     });
   }
-  const agents = SUBJECTS.filter((name) => name !== "bare").filter((name) => plan.subjects.includes(name));
+  const agents = plan.subjects.filter((name) => name !== "bare");
   if (agents.length > 0 && IDLE.some((id) => wanted.includes(id))) {
     await plan.inWorlds(agents.length * size.idlePods.length, (worlds) =>
-      run("idle", size.idleRounds, (label) => takeIdleTurns(plan, worlds, agents, label)),
+      run("idle", size.idleRounds, (label, number) => takeIdleTurns(plan, worlds, turnOrder(agents, number), label)),
     );
   }
   return rounds;
@@ -104,7 +108,7 @@ export async function runRounds(plan: Plan): Promise<readonly Round[]> {
 async function runRound(plan: Plan, kind: Round["kind"], number: number, take: Take): Promise<Round> {
   let best: readonly Turn[] | undefined;
   for (let tries = 1; ; tries += 1) {
-    const turns = await take(`${kind}${number}-${tries}`);
+    const turns = await take(`${kind}${number}-${tries}`, number);
     if (best === undefined || busiest(turns) < busiest(best)) best = turns;
     const loaded = busiest(best) > OTHERS_SHARE_MAX;
     const share = `${Math.round(busiest(turns) * 100)} % used by others`;
@@ -122,7 +126,7 @@ async function takeTurns(
   label: string,
 ): Promise<readonly Turn[]> {
   const turns: Turn[] = [];
-  for (const subject of SUBJECTS.filter((name) => plan.subjects.includes(name))) {
+  for (const subject of plan.subjects) {
     const own = scenarios.filter(({ agentsOnly = false }) => subject !== "bare" || !agentsOnly);
     if (own.length > 0) turns.push(await takeTurn(plan, world, subject, own, `${label}-${subject}`));
   }

@@ -2,10 +2,20 @@
 
 import type { Size } from "./sizes.ts";
 
-/** In the order of a round. Bare is our CRI client making the same calls with no kubelet above it: what no kubelet can beat. */
+/** In the order of the first round. Bare is our CRI client making the same calls with no kubelet above it: what no kubelet can beat. */
 export const SUBJECTS = ["bare", "go", "deckhand"] as const;
 export type SubjectName = (typeof SUBJECTS)[number];
 export type AgentName = Exclude<SubjectName, "bare">;
+
+/**
+ * The order of a round. Every round begins with the next subject. After one round for each subject the order runs backward,
+ * and later forward again. So each subject has each place equally often, and three subjects take all six orders.
+ */
+export function turnOrder<T>(subjects: readonly T[], round: number): readonly T[] {
+  const [cycle, first] = [Math.floor((round - 1) / subjects.length), (round - 1) % subjects.length];
+  const order = cycle % 2 === 0 ? subjects : subjects.toReversed();
+  return [...order.slice(first), ...order.slice(0, first)];
+}
 
 export interface Figure {
   readonly benchmark: BenchmarkId;

@@ -70,6 +70,11 @@ const notOne = 'from "./h.ts"';`;
     test(`finds ${what}`, () => assert.match(importProblems(path, `import "${name}";`).join(), problem));
   }
 
+  test("lets a unit test of bench import bench, and no other test", () => {
+    assert.deepEqual(importProblems("bench/x.test.ts", `import { a } from "./x.ts";`), []);
+    assert.match(importProblems("test/x.test.ts", `import { a } from "../bench/x.ts";`).join(), /may not import bench/);
+  });
+
   test("lets a unit test import what tests may", () => {
     assert.deepEqual(importProblems("src/domain/x.test.ts", `import { a } from "../../sim/virtual-clock.ts";`), []);
   });

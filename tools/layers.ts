@@ -44,9 +44,12 @@ export const layers: readonly Layer[] = [
 /** A package that needs no world and brings none: a tool like those beside it. */
 const isPure = ({ folder }: Layer, name: string): boolean => folder === "src/base" && name === "yaml";
 
-/** A unit test sits beside its file but is compiled with `test`, so it may import what tests may. */
+/**
+ * A unit test sits beside its file but is compiled with `test`, so it may import what tests may. `test` may not import `bench`,
+ * so the unit tests of `bench` are compiled with `bench`.
+ */
 export function layerOf(path: string): Layer | undefined {
-  const folder = path.endsWith(".test.ts") ? "test" : path;
+  const folder = path.endsWith(".test.ts") && !path.startsWith("bench/") ? "test" : path;
   return layers.find((each) => folder === each.folder || folder.startsWith(`${each.folder}/`));
 }
 

@@ -57,6 +57,7 @@ export const suites: Readonly<Record<SuiteName, Suite>> = {
     patterns: [
       "src",
       "tools",
+      "bench",
       "test/cluster",
       "test/contract",
       "test/conformance",
