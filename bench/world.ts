@@ -32,6 +32,7 @@ export interface Agent {
   readonly name: AgentName;
   readonly pid: number;
   readonly launchedMs: number;
+  readonly rootDirectory: string;
   /** SIGTERM, and back when it is gone. Its pods stay. */
   stop(): Promise<void>;
 }
@@ -154,6 +155,12 @@ async function usualConfiguration(node: ClusterNode): Promise<Configuration> {
   return { ...configuration, healthzBindAddress: node.address };
 }
 
+/**
+ * Each agent has its own root directory on the node, so each starts from the journal that its own turns wrote. In a shared
+ * journal an earlier build would skip the records that only a later build knows, and its starts would not be comparable.
+ */
+const rootDirectoryOf = (name: AgentName) => `/var/lib/kubelet-${name}`;
+
 /** Both read one configuration file. */
 async function agentPrograms(
   cluster: Cluster,
@@ -161,9 +168,13 @@ async function agentPrograms(
   deckhand: readonly string[],
 ): Promise<Readonly<Record<AgentName, Program>>> {
   const parts = await buildParts();
+  const flagsOf = (name: AgentName) => {
+    const root = rootDirectoryOf(name);
+    return [`--root-dir=${root}`, `--cert-dir=${root}/pki`];
+  };
   return {
-    go: await nodeAgent("go", cluster.layout, node, parts),
-    deckhand: await nodeAgent("deckhand", cluster.layout, node, parts, { deckhand }),
+    go: await nodeAgent("go", cluster.layout, node, parts, { flags: flagsOf("go") }),
+    deckhand: await nodeAgent("deckhand", cluster.layout, node, parts, { deckhand, flags: flagsOf("deckhand") }),
   };
 }
 
@@ -180,6 +191,7 @@ async function startAgent(name: AgentName, program: Program, cluster: Cluster, n
     name,
     pid: record.pid,
     launchedMs,
+    rootDirectory: rootDirectoryOf(name),
     stop: async () => {
       await sendSignal(record, "SIGTERM");
       await waitUntil(`${name} to end`, STOP_LIMIT_MS, async () => !(await isAlive(record)), 20);

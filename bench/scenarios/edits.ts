@@ -12,7 +12,7 @@ import type { Outcome, Stage } from "../hand.ts";
 import { upAll } from "../kubelet-hand.ts";
 import type { Size } from "../sizes.ts";
 import { median, quantile } from "../statistics.ts";
-import { forever, type World } from "../world.ts";
+import { type Agent, forever, type World } from "../world.ts";
 
 /** As many pods mount one ConfigMap. */
 const PODS_EACH = 20;
@@ -20,6 +20,8 @@ const PODS_EACH = 20;
 const EDIT_LIMIT_MS = 200_000;
 
 export async function edits({ world, hand, label }: Stage, size: Size): Promise<Outcome> {
+  const { agent } = hand;
+  if (agent === undefined) throw new Error("only an agent mounts ConfigMaps");
   const { api, namespace } = world;
   const groups = groupsOf(label, size.editedPods);
   for (const { configMap } of groups)
@@ -33,7 +35,7 @@ export async function edits({ world, hand, label }: Stage, size: Size): Promise<
     const seen = groups.map(async ({ configMap, names }) => {
       // At a moment of its own, so that no poll is met in step.
       await pause(Math.random() * 1_000);
-      return edit(world, configMap, names, String(round));
+      return edit({ world, agent }, configMap, names, String(round));
     });
     for (const each of await Promise.all(seen)) times.push(...each);
   }
@@ -56,13 +58,18 @@ const groupsOf = (label: string, count: number) =>
     ),
   }));
 
+interface AgentOfWorld {
+  readonly world: World;
+  readonly agent: Agent;
+}
+
 async function edit(
-  world: World,
+  { world, agent }: AgentOfWorld,
   configMap: string,
   names: readonly string[],
   value: string,
 ): Promise<readonly number[]> {
-  const waits = names.map((name) => shows(folderOf(world, name), value));
+  const waits = names.map((name) => shows(volumeOf({ world, agent }, name), value));
   const sinceMs = performance.now();
   const body = { data: { value } };
   await world.api.patch(
@@ -75,9 +82,9 @@ async function edit(
   return (await Promise.all(waits)).map((atMs) => atMs - sinceMs);
 }
 
-function folderOf({ node, watcher }: World, name: string): string {
+function volumeOf({ world: { node, watcher }, agent: { rootDirectory } }: AgentOfWorld, name: string): string {
   const uid = watcher.history(name).at(-1)?.pod.metadata?.uid ?? "";
-  return node.inside(`/var/lib/kubelet/pods/${uid}/volumes/kubernetes.io~configmap/config`);
+  return node.inside(`${rootDirectory}/pods/${uid}/volumes/kubernetes.io~configmap/config`);
 }
 
 /** When the file first has this value. */
