@@ -1,7 +1,7 @@
 /** The ratio table of a run, as data and as text. A loss stands in it like a win. */
 import type { Round } from "./rounds.ts";
 import { type Spread, spread } from "./statistics.ts";
-import { type BenchmarkId, type Goal, SUBJECTS, type SubjectName } from "./subjects.ts";
+import { type AgentName, type BenchmarkId, type Goal, SUBJECTS, type SubjectName } from "./subjects.ts";
 
 export interface Row {
   readonly benchmark: BenchmarkId;
@@ -17,8 +17,7 @@ export interface Row {
 
 export interface Difference {
   readonly what: string;
-  readonly go: string;
-  readonly deckhand: string;
+  readonly shown: Readonly<Partial<Record<AgentName, string>>>;
 }
 
 export function ratioTable(rounds: readonly Round[], goals: readonly Goal[]): readonly Row[] {
@@ -59,16 +58,14 @@ function isReached(limit: Goal["limit"], { values, toGo }: Pick<Row, "values" | 
   return values.deckhand !== undefined && values.deckhand.median <= limit.value;
 }
 
-/** Where the two agents showed something else of the same life, in any round. */
+/** Where agents showed something else of the same life, in any round. */
 export function differences(rounds: readonly Round[]): readonly Difference[] {
   const found = new Map<string, Difference>();
   for (const { turns } of rounds) {
-    const [go, deckhand] = (["go", "deckhand"] as const).map(
-      (subject) => turns.find((turn) => turn.subject === subject)?.observations ?? {},
-    );
-    for (const what of Object.keys({ ...go, ...deckhand })) {
-      const [theirs, ours] = [go?.[what] ?? "nothing", deckhand?.[what] ?? "nothing"];
-      if (theirs !== ours) found.set(what, { what, go: theirs, deckhand: ours });
+    const agents = turns.filter(({ subject }) => subject !== "bare");
+    for (const what of new Set(agents.flatMap(({ observations }) => Object.keys(observations)))) {
+      const shown = agents.map(({ subject, observations }) => [subject, observations[what] ?? "nothing"] as const);
+      if (new Set(shown.map(([, text]) => text)).size > 1) found.set(what, { what, shown: Object.fromEntries(shown) });
     }
   }
   return [...found.values()];

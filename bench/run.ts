@@ -41,8 +41,9 @@ async function main(): Promise<number> {
   const report = (line: string) => void process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
   const result = await measure(size, wanted, subjects, nodeFlags, report);
   process.stdout.write(tableText(result.table));
-  for (const { what, go, deckhand } of result.differences) {
-    process.stdout.write(`DIFFERENT ${what}\n  Go:       ${go}\n  Deckhand: ${deckhand}\n`);
+  for (const { what, shown } of result.differences) {
+    const lines = Object.entries(shown).map(([subject, text]) => `  ${subject}: ${text}\n`);
+    process.stdout.write(`DIFFERENT ${what}\n${lines.join("")}`);
   }
   if (values.report !== undefined) writeFileSync(values.report, `${JSON.stringify(result, undefined, 2)}\n`);
   return 0;
