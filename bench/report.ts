@@ -1,17 +1,22 @@
-/** The ratio table of a run, as data and as text. A loss stands in it like a win. */
+/** The tables of a run, as data and as text: ratios, and the comparison with an earlier commit. They show losses and wins. */
+import { type Comparison, compare } from "./against.ts";
 import type { Round } from "./rounds.ts";
 import { type Spread, spread } from "./statistics.ts";
-import { type AgentName, type BenchmarkId, type Goal, SUBJECTS, type SubjectName } from "./subjects.ts";
+import { type AgentName, type BenchmarkId, type Figure, type Goal, SUBJECTS, type SubjectName } from "./subjects.ts";
+
+type Key = Pick<Row, "benchmark" | "figure" | "unit">;
 
 export interface Row {
   readonly benchmark: BenchmarkId;
   readonly figure: string;
-  readonly unit: string;
+  readonly unit: Figure["unit"];
   /** Over the rounds, each with its own value. */
   readonly values: Readonly<Partial<Record<SubjectName, Spread>>>;
   /** Of values of one round each. */
   readonly toGo: Spread | undefined;
   readonly toBare: Spread | undefined;
+  /** With the build of an earlier commit, if that was measured too. */
+  readonly comparison: Comparison | undefined;
   readonly goal?: { readonly limit: Goal["limit"]; readonly reached: boolean };
 }
 
@@ -21,7 +26,7 @@ export interface Difference {
 }
 
 export function ratioTable(rounds: readonly Round[], goals: readonly Goal[]): readonly Row[] {
-  const keys = new Map<string, Pick<Row, "benchmark" | "figure" | "unit">>();
+  const keys = new Map<string, Key>();
   for (const { benchmark, name, unit } of rounds.flatMap(({ turns }) => turns.flatMap(({ figures }) => figures))) {
     keys.set(`${benchmark} ${name}`, { benchmark, figure: name, unit });
   }
@@ -29,7 +34,7 @@ export function ratioTable(rounds: readonly Round[], goals: readonly Goal[]): re
   return rows.sort((a, b) => Number(a.benchmark.slice(1)) - Number(b.benchmark.slice(1)));
 }
 
-function rowOf(key: Pick<Row, "benchmark" | "figure" | "unit">, rounds: readonly Round[], goals: readonly Goal[]): Row {
+function rowOf(key: Key, rounds: readonly Round[], goals: readonly Goal[]): Row {
   const valueIn = (round: Round, subject: SubjectName) =>
     round.turns
       .find((turn) => turn.subject === subject)
@@ -48,7 +53,7 @@ function rowOf(key: Pick<Row, "benchmark" | "figure" | "unit">, rounds: readonly
     const measured = over(known(rounds.map((round) => valueIn(round, subject))));
     if (measured !== undefined) values[subject] = measured;
   }
-  const row = { ...key, values, toGo: ratios("go"), toBare: ratios("bare") };
+  const row = { ...key, values, toGo: ratios("go"), toBare: ratios("bare"), comparison: compare(key.unit, values) };
   const goal = goals.find(({ benchmark, figure }) => benchmark === key.benchmark && figure === key.figure);
   return goal === undefined ? row : { ...row, goal: { limit: goal.limit, reached: isReached(goal.limit, row) } };
 }
@@ -80,17 +85,41 @@ const goalText = (goal: Row["goal"]) => {
   return `${limit}: ${goal.reached ? "yes" : "NO"}`;
 };
 
-/** As a Markdown table. */
-export function tableText(rows: readonly Row[]): string {
-  const head = ["", "figure", "unit", ...SUBJECTS, "Deckhand ÷ Go", "Deckhand ÷ bare", "goal"];
+const RATIO_SUBJECTS = ["bare", "go", "deckhand"] as const;
+
+/** The ratios, as a Markdown table. */
+export function ratioText(rows: readonly Row[]): string {
+  const head = ["", "figure", "unit", ...RATIO_SUBJECTS, "Deckhand ÷ Go", "Deckhand ÷ bare", "goal"];
   const body = rows.map(({ benchmark, figure, unit, values, toGo, toBare, goal }) => [
     benchmark,
     figure,
     unit,
-    ...SUBJECTS.map((subject) => ranged(values[subject])),
+    ...RATIO_SUBJECTS.map((subject) => ranged(values[subject])),
     ranged(toGo),
     ranged(toBare),
     goalText(goal),
   ]);
-  return [head, head.map(() => "---"), ...body].map((cells) => `| ${cells.join(" | ")} |\n`).join("");
+  return markdown(head, body);
 }
+
+const COMPARED_SUBJECTS = ["deckhand", "before", "before again"] as const;
+const signed = (percent: number | undefined) =>
+  percent === undefined ? "–" : `${percent > 0 ? "+" : ""}${percent.toFixed(1)} %`;
+
+/** The comparison with an earlier commit, as a Markdown table. */
+export function comparisonText(rows: readonly Row[]): string {
+  const head = ["", "figure", "unit", ...COMPARED_SUBJECTS, "difference", "noise", "verdict"];
+  const body = rows.map(({ benchmark, figure, unit, values, comparison }) => [
+    benchmark,
+    figure,
+    unit,
+    ...COMPARED_SUBJECTS.map((subject) => ranged(values[subject])),
+    signed(comparison?.differencePercent),
+    comparison?.noisePercent === undefined ? "–" : `${comparison.noisePercent.toFixed(1)} %`,
+    comparison?.verdict ?? "–",
+  ]);
+  return markdown(head, body);
+}
+
+const markdown = (head: readonly string[], body: readonly (readonly string[])[]): string =>
+  [head, head.map(() => "---"), ...body].map((cells) => `| ${cells.join(" | ")} |\n`).join("");

@@ -24,7 +24,7 @@ import { scrapes } from "./scenarios/scrapes.ts";
 import { startup } from "./scenarios/startup.ts";
 import { withVolumes } from "./scenarios/with-volumes.ts";
 import type { Size } from "./sizes.ts";
-import { type AgentName, type BenchmarkId, type Figure, type SubjectName, turnOrder } from "./subjects.ts";
+import { type AgentName, type BenchmarkId, type Figure, type SubjectName, slugOf, turnOrder } from "./subjects.ts";
 import { type Load, watchLoad } from "./usage.ts";
 import type { World } from "./world.ts";
 
@@ -128,7 +128,7 @@ async function takeTurns(
   const turns: Turn[] = [];
   for (const subject of plan.subjects) {
     const own = scenarios.filter(({ agentsOnly = false }) => subject !== "bare" || !agentsOnly);
-    if (own.length > 0) turns.push(await takeTurn(plan, world, subject, own, `${label}-${subject}`));
+    if (own.length > 0) turns.push(await takeTurn(plan, world, subject, own, `${label}-${slugOf(subject)}`));
   }
   return turns;
 }
@@ -147,7 +147,7 @@ async function takeIdleTurns(
     if (seat === undefined) continue;
     await world.clean();
     const hand = await handOf(world, seat.agent);
-    stages.push({ world, hand, label: `${label}-${seat.agent}`, ...seat });
+    stages.push({ world, hand, label: `${label}-${slugOf(seat.agent)}`, ...seat });
   }
   await pause(size.settleMs);
   const loadSince = await watchLoad(stages[0]?.world.cluster.layout.cgroupParent ?? "");

@@ -1,15 +1,17 @@
 /**
- * `npm run bench -- [--whole] [--report file] [--only bare,go,deckhand] [--rounds N] [--idle-seconds N] [--profile cpu|heap --profile-dir folder] [B1 B4 ...]`: the Go kubelet, Deckhand and a
- * bare CRI client in turns on one node; prints the ratio table. All benchmarks unless some are named.
+ * `npm run bench -- [--whole] [--report file] [--only bare,go,deckhand] [--against commit] [--rounds N] [--idle-seconds N] [--profile cpu|heap --profile-dir folder] [B1 B4 ...]`:
+ * the Go kubelet, Deckhand and a bare CRI client in turns on one node; prints the ratio table. With `--against`, Deckhand and
+ * the build of that commit; prints how they differ. All benchmarks unless some are named.
  */
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { differences, ratioTable, tableText } from "./report.ts";
-import { runRounds } from "./rounds.ts";
+import { buildCommit, commitNamed } from "./commit-build.ts";
+import { comparisonText, differences, ratioTable, ratioText } from "./report.ts";
+import { type Plan, runRounds } from "./rounds.ts";
 import { type Size, SMALL, WHOLE } from "./sizes.ts";
-import { BENCHMARKS, type BenchmarkId, goals, SUBJECTS, type SubjectName } from "./subjects.ts";
-import { inWorlds } from "./world.ts";
+import { BENCHMARKS, type BenchmarkId, goals, selectable, subjectsOf } from "./subjects.ts";
+import { inWorlds, type WorldOptions } from "./world.ts";
 
 const USAGE_ERROR = 2;
 
@@ -20,6 +22,7 @@ async function main(): Promise<number> {
       whole: { type: "boolean", default: false },
       report: { type: "string" },
       only: { type: "string" },
+      against: { type: "string" },
       rounds: { type: "string" },
       "idle-seconds": { type: "string" },
       profile: { type: "string" },
@@ -27,11 +30,16 @@ async function main(): Promise<number> {
     },
   });
   const wanted = positionals.length === 0 ? BENCHMARKS : BENCHMARKS.filter((id) => positionals.includes(id));
-  const subjects = SUBJECTS.filter((name) => values.only === undefined || values.only.split(",").includes(name));
-  const unknown = positionals.filter((name) => !BENCHMARKS.includes(name as BenchmarkId));
-  if (unknown.length > 0 || subjects.length === 0) {
-    process.stderr.write(`there are the benchmarks ${BENCHMARKS.join(", ")} and the subjects ${SUBJECTS.join(", ")}\n`);
-    return USAGE_ERROR;
+  const { against } = values;
+  const commit = against === undefined ? undefined : commitNamed(against);
+  if (against !== undefined && commit === undefined) return usageError(`this repository has no commit "${against}"`);
+  const subjects = subjectsOf(values.only, against !== undefined);
+  if (subjects === undefined) {
+    const hint = against === undefined ? "" : `, and --against needs "before"`;
+    return usageError(`the subjects are ${selectable(against !== undefined).join(", ")}${hint}`);
+  }
+  if (positionals.some((name) => !BENCHMARKS.includes(name as BenchmarkId))) {
+    return usageError(`the benchmarks are ${BENCHMARKS.join(", ")}`);
   }
   const size = changed(values.whole ? WHOLE : SMALL, values.rounds, values["idle-seconds"]);
   const nodeFlags =
@@ -39,14 +47,27 @@ async function main(): Promise<number> {
       ? []
       : [`--${values.profile}-prof`, `--${values.profile}-prof-dir=${values["profile-dir"]}`];
   const report = (line: string) => void process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
-  const result = await measure(size, wanted, subjects, nodeFlags, report);
-  process.stdout.write(tableText(result.table));
+  if (commit !== undefined) report(`building ${commit}`);
+  // Before any cluster is up: when the build fails, nothing has to be taken down.
+  const before = commit === undefined ? undefined : buildCommit(commit);
+  const result = await measure({ size, wanted, subjects, report }, { nodeFlags, before, report });
+  if (commit === undefined || subjects.includes("go") || subjects.includes("bare")) {
+    process.stdout.write(ratioText(result.table));
+  }
+  if (commit !== undefined) process.stdout.write(comparisonText(result.table));
   for (const { what, shown } of result.differences) {
     const lines = Object.entries(shown).map(([subject, text]) => `  ${subject}: ${text}\n`);
     process.stdout.write(`DIFFERENT ${what}\n${lines.join("")}`);
   }
-  if (values.report !== undefined) writeFileSync(values.report, `${JSON.stringify(result, undefined, 2)}\n`);
+  if (values.report !== undefined) {
+    writeFileSync(values.report, `${JSON.stringify({ against: commit, ...result }, undefined, 2)}\n`);
+  }
   return 0;
+}
+
+function usageError(message: string): number {
+  process.stderr.write(`${message}\n`);
+  return USAGE_ERROR;
 }
 
 /** Shorter, or longer, than the size says: for a look, not for figures that are quoted. */
@@ -63,23 +84,14 @@ function changed(size: Size, rounds: string | undefined, idleSeconds: string | u
   };
 }
 
-async function measure(
-  size: Size,
-  wanted: readonly BenchmarkId[],
-  subjects: readonly SubjectName[],
-  nodeFlags: readonly string[],
-  report: (line: string) => void,
-) {
+async function measure(plan: Omit<Plan, "inWorlds">, options: WorldOptions) {
   const startedAt = new Date().toISOString();
   const loadBefore = loadavg()[0] ?? 0;
   let watchReopened = 0;
   const rounds = await runRounds({
-    size,
-    wanted,
-    subjects,
-    report,
+    ...plan,
     inWorlds: (nodes, act) =>
-      inWorlds(nodes, { nodeFlags, report }, async (worlds) => {
+      inWorlds(nodes, options, async (worlds) => {
         const result = await act(worlds);
         for (const { watcher } of worlds) watchReopened += watcher.reopened;
         return result;
@@ -88,9 +100,9 @@ async function measure(
   return {
     startedAt,
     machine: { cores: cpus().length, model: cpus()[0]?.model ?? "", node: process.version, loadBefore },
-    size,
+    size: plan.size,
     rounds,
-    table: ratioTable(rounds, goals(size)),
+    table: ratioTable(rounds, goals(plan.size)),
     differences: differences(rounds),
     watchReopened,
   };

@@ -1,6 +1,26 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { turnOrder } from "./subjects.ts";
+import { subjectsOf, turnOrder } from "./subjects.ts";
+
+describe("the subjects of a run", () => {
+  for (const { only, isAgainst, expected } of [
+    { only: undefined, isAgainst: false, expected: ["bare", "go", "deckhand"] },
+    { only: "deckhand,bare", isAgainst: false, expected: ["bare", "deckhand"] },
+    { only: undefined, isAgainst: true, expected: ["deckhand", "before", "before again"] },
+    { only: "before,go,deckhand", isAgainst: true, expected: ["go", "deckhand", "before", "before again"] },
+    { only: "before", isAgainst: true, expected: ["before", "before again"] },
+    { only: "go,deckhand", isAgainst: true, expected: undefined },
+    { only: "before", isAgainst: false, expected: undefined },
+    { only: "before again", isAgainst: true, expected: undefined },
+    { only: "deckhand,nobody", isAgainst: false, expected: undefined },
+    { only: "", isAgainst: false, expected: undefined },
+  ] as const) {
+    const options = `${only === undefined ? "no --only" : `--only "${only}"`}${isAgainst ? " --against" : ""}`;
+    test(`${options}: ${expected?.join(", ") ?? "usage error"}`, () => {
+      assert.deepEqual(subjectsOf(only, isAgainst), expected);
+    });
+  }
+});
 
 describe("the order of turns", () => {
   const orders = (subjects: string, rounds: number) =>

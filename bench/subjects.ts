@@ -2,10 +2,30 @@
 
 import type { Size } from "./sizes.ts";
 
-/** In the order of the first round. Bare is our CRI client making the same calls with no kubelet above it: what no kubelet can beat. */
-export const SUBJECTS = ["bare", "go", "deckhand"] as const;
+/**
+ * In the order of the first round. Bare is our CRI client making the same calls with no kubelet above it: what no kubelet
+ * can beat. "before" and "before again" are the same build of an earlier commit: their difference is noise.
+ */
+export const SUBJECTS = ["bare", "go", "deckhand", "before", "before again"] as const;
 export type SubjectName = (typeof SUBJECTS)[number];
 export type AgentName = Exclude<SubjectName, "bare">;
+/** Agents that are a build of this repository. */
+export type BuildName = Exclude<AgentName, "go">;
+
+/** Part of the names of pods, files and directories. */
+export const slugOf = (subject: SubjectName): string => subject.replaceAll(" ", "-");
+
+/** What the command line can name. "before" stands for both of its turns. */
+export const selectable = (isAgainst: boolean): readonly SubjectName[] =>
+  SUBJECTS.filter((name) => name !== "before again" && (isAgainst || name !== "before"));
+
+/** The subjects of `--only`, or the default. Undefined for an unknown name, and for `--against` without "before". */
+export function subjectsOf(only: string | undefined, isAgainst: boolean): readonly SubjectName[] | undefined {
+  const known: readonly string[] = selectable(isAgainst);
+  const names = only?.split(",") ?? (isAgainst ? ["deckhand", "before"] : known);
+  const isUsable = names.every((name) => known.includes(name)) && names.includes("before") === isAgainst;
+  return isUsable ? SUBJECTS.filter((name) => names.includes(name === "before again" ? "before" : name)) : undefined;
+}
 
 /**
  * The order of a round. Every round begins with the next subject. After one round for each subject the order runs backward,

@@ -3,7 +3,7 @@
  * agent ends sandboxes it does not know.
  */
 import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pods } from "../src/api/resources.ts";
 import { isNotFound } from "../src/ports/api-error.ts";
 import { type CriClient, connectCri } from "../src/wire/cri/client.ts";
@@ -20,10 +20,11 @@ import type { ComponentRecord } from "../test/cluster/record.ts";
 import { waitUntil } from "../test/cluster/wait.ts";
 import { clientOf, newNamespace } from "../test/integration/api-world.ts";
 import { NODE_OPTIONS } from "../tools/build/executable.ts";
-import { type BuiltProgram, buildProgram } from "../tools/build/program.ts";
+import { buildProgram } from "../tools/build/program.ts";
+import type { Build } from "./commit-build.ts";
 import { ExitDoor } from "./exit-door.ts";
 import { PodWatcher } from "./pod-watcher.ts";
-import type { AgentName } from "./subjects.ts";
+import { type AgentName, type BuildName, slugOf } from "./subjects.ts";
 import { groupCpuMs } from "./usage.ts";
 
 export const forever: AbortSignal = new AbortController().signal;
@@ -59,27 +60,36 @@ export interface World {
 export interface WorldOptions {
   /** For Node, before the name of the bundle: profilers. */
   readonly nodeFlags: readonly string[];
+  /** The build of an earlier commit, if one is measured. */
+  readonly before: Build | undefined;
   readonly report: (line: string) => void;
 }
 
+type Builds = Readonly<Partial<Record<BuildName, Build>>>;
+
 type Configuration = Readonly<Record<string, unknown>>;
+type Programs = ReadonlyMap<AgentName, Program>;
 
 const STOP_LIMIT_MS = 30_000;
 
 /** A world for each of so many nodes of one cluster, whose end is theirs all. */
 export async function inWorlds<T>(
   nodes: number,
-  { nodeFlags, report }: WorldOptions,
+  { nodeFlags, before, report }: WorldOptions,
   act: (worlds: readonly World[]) => Promise<T>,
 ): Promise<T> {
   const wanted = Array.from({ length: nodes }, () => ({ agent: "none" }) as const);
   const cluster = await startCluster({ controlPlane: "api", nodes: wanted, report });
   const worlds: World[] = [];
   try {
-    const built = await buildProgram(join(cluster.layout.folder, "bundle"));
-    // As in the package: without it Node would first try to read the bundle as CommonJS, at every start.
-    await writeFile(join(built.folder, "package.json"), JSON.stringify({ type: "module" }));
-    for (const node of cluster.nodes) worlds.push(await furnish(cluster, node, built, nodeFlags));
+    const { bundle, executable } = await buildProgram(join(cluster.layout.folder, "bundle"));
+    const deckhand: Build = { node: [process.execPath, ...NODE_OPTIONS], bundle, executable };
+    const builds: Builds = before === undefined ? { deckhand } : { deckhand, before, "before again": before };
+    for (const build of new Set(Object.values(builds))) {
+      // As in the package: without it Node would first try to read the bundle as CommonJS, at every start.
+      await writeFile(join(dirname(build.bundle), "package.json"), JSON.stringify({ type: "module" }));
+    }
+    for (const node of cluster.nodes) worlds.push(await furnish(cluster, node, builds, nodeFlags));
     return await act(worlds);
   } finally {
     for (const world of worlds) await world.end();
@@ -90,12 +100,12 @@ export async function inWorlds<T>(
 async function furnish(
   cluster: Cluster,
   node: ClusterNode,
-  { bundle, executable }: BuiltProgram,
+  builds: Builds,
   nodeFlags: readonly string[],
 ): Promise<World> {
   const runtimeGroup = await groupOfRuntime(cluster, node);
-  const programs = await agentPrograms(cluster, node, [process.execPath, ...NODE_OPTIONS, ...nodeFlags, bundle]);
-  const installed = await agentPrograms(cluster, node, [executable]);
+  const programs = await agentPrograms(cluster, node, builds, (build) => [...build.node, ...nodeFlags, build.bundle]);
+  const installed = await agentPrograms(cluster, node, builds, ({ executable }) => [executable]);
   const usual = await usualConfiguration(node);
   // A watch that ends within a run would lose the moment of what happens meanwhile.
   const api = await clientOf(cluster, { watchSeconds: { min: 86_400, max: 86_400 } });
@@ -113,11 +123,11 @@ async function furnish(
     exits,
     startAgent: async (name, configuration = {}) => {
       await writeFile(configurationFile(node), JSON.stringify({ ...usual, ...configuration }));
-      return startAgent(name, programs[name], cluster, node);
+      return startAgent(name, programs, cluster, node);
     },
     startInstalled: async (name) => {
       await writeFile(configurationFile(node), JSON.stringify(usual));
-      return startAgent(name, installed[name], cluster, node);
+      return startAgent(name, installed, cluster, node);
     },
     runtimeCpuMs: async () => (await groupCpuMs(runtimeGroup)) + (await groupCpuMs(node.cgroupParent)),
     clean: async () => {
@@ -159,32 +169,38 @@ async function usualConfiguration(node: ClusterNode): Promise<Configuration> {
  * Each agent has its own root directory on the node, so each starts from the journal that its own turns wrote. In a shared
  * journal an earlier build would skip the records that only a later build knows, and its starts would not be comparable.
  */
-const rootDirectoryOf = (name: AgentName) => `/var/lib/kubelet-${name}`;
+const rootDirectoryOf = (name: AgentName) => `/var/lib/kubelet-${slugOf(name)}`;
 
-/** Both read one configuration file. */
+/** All agents read one configuration file. */
 async function agentPrograms(
-  cluster: Cluster,
+  { layout }: Cluster,
   node: ClusterNode,
-  deckhand: readonly string[],
-): Promise<Readonly<Record<AgentName, Program>>> {
+  builds: Builds,
+  commandOf: (build: Build) => readonly string[],
+): Promise<Programs> {
   const parts = await buildParts();
   const flagsOf = (name: AgentName) => {
     const root = rootDirectoryOf(name);
     return [`--root-dir=${root}`, `--cert-dir=${root}/pki`];
   };
-  return {
-    go: await nodeAgent("go", cluster.layout, node, parts, { flags: flagsOf("go") }),
-    deckhand: await nodeAgent("deckhand", cluster.layout, node, parts, { deckhand, flags: flagsOf("deckhand") }),
-  };
+  const programs = new Map<AgentName, Program>();
+  programs.set("go", await nodeAgent("go", layout, node, parts, { flags: flagsOf("go") }));
+  for (const [name, build] of Object.entries(builds) as [BuildName, Build][]) {
+    const options = { deckhand: commandOf(build), flags: flagsOf(name) };
+    programs.set(name, await nodeAgent("deckhand", layout, node, parts, options));
+  }
+  return programs;
 }
 
-async function startAgent(name: AgentName, program: Program, cluster: Cluster, node: ClusterNode): Promise<Agent> {
+async function startAgent(name: AgentName, programs: Programs, cluster: Cluster, node: ClusterNode): Promise<Agent> {
+  const program = programs.get(name);
+  if (program === undefined) throw new Error(`no build of "${name}" was made for this run`);
   const launchedMs = performance.now();
   const record: ComponentRecord = await launch({
     ...program,
     anchor: { name: `anchor@${node.name}`, pid: cluster.component(`anchor@${node.name}`).pid },
     cgroup: `${cluster.layout.cgroupParent}/parts`,
-    logFile: join(cluster.layout.folder, "logs", `${name}@${node.name}.log`),
+    logFile: join(cluster.layout.folder, "logs", `${slugOf(name)}@${node.name}.log`),
   });
   await waitReady(cluster.layout, record);
   return {

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { describe, test } from "node:test";
+import { inRepository } from "../tools/repository.ts";
+
+/** B0 ends the run also where the mistake before it is not found. */
+const MISTAKE = "B0";
+
+describe("a command line with a mistake ends with exit code 2", () => {
+  for (const { args, message } of [
+    { args: ["--against", "nowhere"], message: /^this repository has no commit "nowhere"\n$/ },
+    { args: ["--only", "before"], message: /^the subjects are bare, go, deckhand\n$/ },
+    {
+      args: ["--against", "HEAD", "--only", "deckhand"],
+      message: /^the subjects are bare, go, deckhand, before, and --against needs "before"\n$/,
+    },
+    { args: [], message: /^the benchmarks are B1, B2, / },
+  ]) {
+    test(`${[...args, MISTAKE].join(" ")}: ${message.source}`, () => {
+      const command = [inRepository("bench/run.ts"), ...args, MISTAKE];
+      const { status, stdout, stderr } = spawnSync(process.execPath, command, { encoding: "utf8" });
+      assert.deepEqual([status, stdout], [2, ""]);
+      assert.match(stderr, message);
+    });
+  }
+});
