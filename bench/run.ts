@@ -6,7 +6,7 @@
 import { writeFileSync } from "node:fs";
 import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { buildCommit, commitNamed } from "./commit-build.ts";
+import { buildCommit, commitNamed } from "../tools/build/commit.ts";
 import { comparisonText, differences, ratioTable, ratioText } from "./report.ts";
 import { type Plan, runRounds } from "./rounds.ts";
 import { type Size, SMALL, WHOLE } from "./sizes.ts";

@@ -3,8 +3,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync } from "node:fs";
 import { afterEach, beforeEach, describe, test } from "node:test";
-import { freshTestEnvironment, type Scratch, scratch } from "../tools/scratch.ts";
-import { buildCommit, commitNamed } from "./commit-build.ts";
+import { freshTestEnvironment, type Scratch, scratch } from "../scratch.ts";
+import { buildCommit, commitNamed } from "./commit.ts";
 
 const LOCK = "package-lock.json";
 const BUILD = `import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ describe("the build of an earlier commit", () => {
   /** A process that builds HEAD~, prints what was built, and then does `after`. */
   const builder = (after = "") => {
     const script = `import { readFileSync } from "node:fs";
-      import { buildCommit } from ${JSON.stringify(import.meta.resolve("./commit-build.ts"))};
+      import { buildCommit } from ${JSON.stringify(import.meta.resolve("./commit.ts"))};
       const { node, bundle } = buildCommit("HEAD~", ${JSON.stringify(tree.root)});
       const [path, ...options] = node;
       const program = path === process.execPath ? "our Node" : readFileSync(path, "utf8").slice(0, 20);

@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
-import { repositoryRoot } from "../tools/repository.ts";
+import { repositoryRoot } from "../repository.ts";
 
 export interface Build {
   /** Node and its options, which stand before the bundle. */
