@@ -5,6 +5,7 @@ import type { SeededRandom } from "../../sim/seeded-random.ts";
 import type { ContainerStateTerminated, Pod, PodSpec, Probe } from "../../src/api/gen/core-v1.ts";
 import { type Cluster, startCluster } from "../cluster/cluster.ts";
 import { BUSYBOX_IMAGE } from "../cluster/images.ts";
+import type { AgentOptions } from "../cluster/node.ts";
 import { pause, waitUntil } from "../cluster/wait.ts";
 import { type AuditEntry, auditOf, podDeletions, readyFlips, toldRunning } from "./audit.ts";
 import { OutsideOracle } from "./outside-oracle.ts";
@@ -104,8 +105,8 @@ export class SurvivalWorld {
     this.#api = api;
   }
 
-  static async start(podOf: (name: string) => Pod = lastingPod): Promise<SurvivalWorld> {
-    const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand" }] });
+  static async start(podOf: (name: string) => Pod = lastingPod, options: AgentOptions = {}): Promise<SurvivalWorld> {
+    const cluster = await startCluster({ controlPlane: "full", nodes: [{ agent: "deckhand", options }] });
     try {
       return new SurvivalWorld(cluster, await OutsideOracle.start(cluster, NODE), await rawApi(cluster), podOf);
     } catch (error) {

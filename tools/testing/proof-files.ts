@@ -35,6 +35,7 @@ const OF_TESTS: Readonly<Record<string, readonly string[]>> = {
     "test/integration/executable.test.ts",
     "test/proofs/installed.proof.ts",
   ],
+  "earlier-agent": globSync("test/proofs/earlier-agent/*.proof.ts", { cwd: repositoryRoot }),
   hostile: globSync("test/proofs/hostile/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
   // Mistakes in production code that the comparisons with the recordings must find.
   mutants: globSync("test/proofs/mutants/*.proof.ts", { cwd: repositoryRoot }).toSorted(),
