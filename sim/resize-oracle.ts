@@ -8,7 +8,7 @@ import { amountOf } from "../src/domain/admission/resource-fit.ts";
 import type { JournalRecord } from "../src/domain/journal/records.ts";
 import { containerNamed } from "../src/domain/pod/every-container.ts";
 import { effective } from "../src/domain/resize/actuation.ts";
-import { type Allocation, allocated, allocationOf, withAllocation } from "../src/domain/resize/allocation.ts";
+import { allocated, allocationOf, type ResourceAllocation, withAllocation } from "../src/domain/resize/allocation.ts";
 import { DEFAULT_PERIOD_US, quotaUsOf, sharesOf } from "../src/domain/resources/cpu-units.ts";
 import { podRequests, specOf } from "../src/domain/resources/pod-resources.ts";
 import { parseResourceList } from "../src/domain/resources/resource-list.ts";
@@ -32,7 +32,7 @@ export interface ResizeSight {
 
 interface Promised {
   readonly sinceMs: number;
-  readonly allocation: Allocation;
+  readonly allocation: ResourceAllocation;
   readonly generation: number;
   /** Of the last that is said to be carried out. */
   carriedOut: number;
@@ -41,7 +41,7 @@ interface Promised {
 }
 
 interface RestartFacts {
-  readonly promised: Allocation | undefined;
+  readonly promised: ResourceAllocation | undefined;
   readonly spec: Pod["spec"];
   readonly has: readonly ResourceRequirements[];
   readonly isForgotten: boolean;
@@ -62,7 +62,7 @@ export class ResizeOracle {
   /** By UID: all that it was ever promised, as its status may tell it. */
   readonly #ever = new Map<string, Set<string>>();
   /** By UID: all that it was allocated, oldest first. */
-  readonly #allocations = new Map<string, { readonly allocation: Allocation; readonly sinceMs: number }[]>();
+  readonly #allocations = new Map<string, { readonly allocation: ResourceAllocation; readonly sinceMs: number }[]>();
   /** By the id of a container: what it was last seen to have. */
   readonly #has = new Map<string, LinuxResources | undefined>();
   /** By the id of a container: the requirements that those resources may stand for. */
@@ -82,7 +82,7 @@ export class ResizeOracle {
     this.#checkContainers();
   }
 
-  allocationOf(uid: string): Allocation | undefined {
+  allocationOf(uid: string): ResourceAllocation | undefined {
     return this.#promised.get(uid)?.allocation;
   }
 
@@ -235,7 +235,7 @@ export class ResizeOracle {
     if (record.kind === "restartForResize" && this.#mayStop(record.containerId)) this.#stopped.add(record.containerId);
   }
 
-  #notePromise(uid: string, generation: number, allocation: Allocation): void {
+  #notePromise(uid: string, generation: number, allocation: ResourceAllocation): void {
     const before = this.#promised.get(uid);
     const carriedOut = before?.carriedOut ?? generation;
     this.#promised.set(uid, { sinceMs: this.#sight.nowMs(), allocation, generation, carriedOut, isBegun: false });
@@ -300,7 +300,7 @@ export class ResizeOracle {
   }
 
   /** Those of its containers that run with something else than this, each in words. */
-  unlike(pod: Pod, allocation: Allocation): readonly string[] {
+  unlike(pod: Pod, allocation: ResourceAllocation): readonly string[] {
     const wanted = effective(allocation);
     return this.#running(pod).flatMap((record) => {
       const own = allocated(wanted, nameOf(record));

@@ -7,9 +7,9 @@ import { containerNamed } from "../../src/domain/pod/every-container.ts";
 import { isTerminal } from "../../src/domain/pod-status/phase.ts";
 import { effective } from "../../src/domain/resize/actuation.ts";
 import {
-  type Allocation,
   allocated,
   allocationOf,
+  type ResourceAllocation,
   sameAllocation,
   sameRequirements,
   withAllocation,
@@ -27,7 +27,7 @@ import type { Stage } from "./scenario.ts";
 interface Standing {
   readonly pod: Pod;
   /** As it was last written down. */
-  readonly has: Allocation;
+  readonly has: ResourceAllocation;
 }
 
 /** Of all pods that run; `wholesStay`: what a pod has as a whole cannot be changed on this node. */
@@ -105,7 +105,7 @@ function wrongGroup({ node: { cgroups } }: Stage, pod: Pod): readonly string[] {
 }
 
 /** Some container of it uses as much as it is to be held to. */
-function usesMore({ oracle }: Stage, pod: Pod, has: Allocation): boolean {
+function usesMore({ oracle }: Stage, pod: Pod, has: ResourceAllocation): boolean {
   const wanted = effective(has);
   return oracle.records(pod.metadata?.uid ?? "").some(({ config, state, process }) => {
     const limit = parseResourceList(allocated(wanted, config.metadata.name)?.limits).get("memory");

@@ -13,13 +13,13 @@ import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
-import { type Allocation, allocationOf } from "../../domain/resize/allocation.ts";
+import { allocationOf, type ResourceAllocation } from "../../domain/resize/allocation.ts";
 import {
   ACTUATED_FILE,
   ALLOCATED_FILE,
   decodeCheckpoint,
   encodeCheckpoint,
-  type PodAllocations,
+  type ResourceAllocations,
 } from "../../domain/resize/checkpoint.ts";
 import type { FoundCheckpoint } from "../../domain/resize/takeover.ts";
 import type { Clock } from "../../ports/clock.ts";
@@ -82,7 +82,7 @@ export async function writeCheckpoints(
   const changed = () => changes.set(changes.value + 1);
   const unwatch = [admittedPods.watch(changed), podOutcomes.watch(changed)];
   const written = new Map<string, string>();
-  const write = async (name: string, pods: PodAllocations) => {
+  const write = async (name: string, pods: ResourceAllocations) => {
     const text = encodeCheckpoint(pods);
     if (written.get(name) === text) return;
     try {
@@ -114,8 +114,8 @@ export async function writeCheckpoints(
   if (sourcesReady.value) await writeBoth();
 }
 
-function allocatedNow(admittedPods: CheckpointCells["admittedPods"]): PodAllocations {
-  const pods = new Map<string, Allocation>();
+function allocatedNow(admittedPods: CheckpointCells["admittedPods"]): ResourceAllocations {
+  const pods = new Map<string, ResourceAllocation>();
   for (const uid of admittedPods.keys()) {
     const admitted = admittedPods.get(uid);
     if (admitted?.verdict.kind === "admitted") pods.set(uid, allocationOf(admitted.pod));
@@ -127,9 +127,9 @@ function allocatedNow(admittedPods: CheckpointCells["admittedPods"]): PodAllocat
 function actuatedNow(
   admittedPods: CheckpointCells["admittedPods"],
   podOutcomes: CheckpointCells["podOutcomes"],
-  found: PodAllocations,
-): PodAllocations {
-  const pods = new Map<string, Allocation>();
+  found: ResourceAllocations,
+): ResourceAllocations {
+  const pods = new Map<string, ResourceAllocation>();
   for (const uid of admittedPods.keys()) {
     const { actuated, lifecycle } = podOutcomes.get(uid) ?? {};
     if (lifecycle !== undefined && hasEnded(lifecycle)) continue;

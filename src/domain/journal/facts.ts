@@ -4,7 +4,7 @@
  * A UID that is finished begins a new life when it is taken in again: only a static pod does, whose UID is that of its manifest.
  */
 import { assertNever } from "../../base/assert.ts";
-import { type Allocation, equalAllocations } from "../resize/allocation.ts";
+import { equalAllocations, type ResourceAllocation } from "../resize/allocation.ts";
 import { isExplanation, type JournalRecord } from "./records.ts";
 
 type Exited = Extract<JournalRecord, { kind: "exited" }>;
@@ -36,12 +36,12 @@ interface TerminatingFact {
 
 /** What a pod has, and what of it is known to be carried out. */
 export interface AllocationFact {
-  readonly allocation: Allocation;
+  readonly allocation: ResourceAllocation;
   /** Of the spec that it was granted for. */
   readonly generation: number;
   readonly wallMs: number;
   /** The last that was carried out; with `allocation` itself there is nothing left to do. */
-  readonly actuated: Allocation;
+  readonly actuated: ResourceAllocation;
   /** It is no record of ours: another kubelet has left it. */
   readonly isForeign: boolean;
 }

@@ -3,7 +3,7 @@
  * pod, or left undone, and why, in one sentence; and what became of it.
  */
 import type { EndStepName } from "../pod/ending.ts";
-import type { Allocation } from "../resize/allocation.ts";
+import type { ResourceAllocation } from "../resize/allocation.ts";
 import { DECISION_VERSION, type Decision } from "./decisions.ts";
 
 export type JournalRecord =
@@ -27,7 +27,7 @@ export type JournalRecord =
       readonly pod: string;
       readonly wallMs: number;
       readonly generation: number;
-      readonly allocation: Allocation;
+      readonly allocation: ResourceAllocation;
     }
   /** What it was allocated with the spec of this generation is carried out. */
   | {

@@ -8,14 +8,21 @@ import type { AllocationFact } from "../journal/facts.ts";
 import { newestOf, type PodContainer, type PodRuntimeView } from "../pod/runtime-view.ts";
 import { milliOfQuota, milliOfShares, quotaUsOf, sharesOf } from "../resources/cpu-units.ts";
 import { isNone, parseResourceList } from "../resources/resource-list.ts";
-import { type Allocation, allocated, allocationOf, resizable, sameAllocation, sameRequirements } from "./allocation.ts";
+import {
+  allocated,
+  allocationOf,
+  type ResourceAllocation,
+  resizable,
+  sameAllocation,
+  sameRequirements,
+} from "./allocation.ts";
 import { restartsFor } from "./decision.ts";
 
 export interface Actuated {
   /** By container name: what its newest instance was made with, or was last told. */
   readonly containers: ReadonlyMap<string, ResourceRequirements>;
   /** What the pod's own group was last held to. */
-  readonly pod: Allocation | undefined;
+  readonly pod: ResourceAllocation | undefined;
   /** An agent before us was in the middle of it: what the group is held to is anybody's guess. */
   readonly isPodUnsure: boolean;
 }
@@ -196,7 +203,7 @@ function mixed({ memory, cpu }: Readonly<Record<Resource, ResourceRequirements>>
 }
 
 /** What holds its containers: their own limits, and where they have none those of their pod. */
-export const effective = ({ containers, podLevel }: Allocation): Allocation => ({
+export const effective = ({ containers, podLevel }: ResourceAllocation): ResourceAllocation => ({
   containers: Object.fromEntries(Object.entries(containers).map(([name, own]) => [name, inherited(own, podLevel)])),
   ...(podLevel === undefined ? {} : { podLevel }),
 });

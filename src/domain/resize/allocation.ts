@@ -6,7 +6,7 @@ import type { Container, Pod, ResourceRequirements } from "../../api/gen/core-v1
 import { compareQuantities, parseQuantity } from "../../base/quantity.ts";
 import { specOf } from "../resources/pod-resources.ts";
 
-export interface Allocation {
+export interface ResourceAllocation {
   /** By the name of the container. */
   readonly containers: Readonly<Record<string, ResourceRequirements>>;
   /** Of the pod as a whole, where that is said. */
@@ -19,7 +19,7 @@ export const resizable = (pod: Pod): readonly Container[] => {
   return [...initContainers, ...containers];
 };
 
-export function allocationOf(pod: Pod): Allocation {
+export function allocationOf(pod: Pod): ResourceAllocation {
   const { resources } = specOf(pod);
   return {
     containers: Object.fromEntries(resizable(pod).map(({ name, resources: own }) => [name, own ?? {}])),
@@ -28,7 +28,7 @@ export function allocationOf(pod: Pod): Allocation {
 }
 
 /** The same object where it has what it wants. */
-export function withAllocation(pod: Pod, allocation: Allocation): Pod {
+export function withAllocation(pod: Pod, allocation: ResourceAllocation): Pod {
   const { spec } = pod;
   if (spec === undefined || sameAllocation(allocationOf(pod), allocation)) return pod;
   const given = <C extends Container>(container: C): C => {
@@ -48,11 +48,11 @@ export function withAllocation(pod: Pod, allocation: Allocation): Pod {
 }
 
 /** Names are people's: one may be that of a property which every object has. */
-export const allocated = ({ containers }: Allocation, name: string): ResourceRequirements | undefined =>
+export const allocated = ({ containers }: ResourceAllocation, name: string): ResourceRequirements | undefined =>
   Object.hasOwn(containers, name) ? containers[name] : undefined;
 
 /** Whether it is the same amounts of the same resources, however they are written, of all containers that `wanted` names. */
-export const sameAllocation = (wanted: Allocation, has: Allocation): boolean =>
+export const sameAllocation = (wanted: ResourceAllocation, has: ResourceAllocation): boolean =>
   sameRequirements(wanted.podLevel, has.podLevel) &&
   Object.entries(wanted.containers).every(([name, own]) => {
     const given = allocated(has, name);
@@ -60,7 +60,8 @@ export const sameAllocation = (wanted: Allocation, has: Allocation): boolean =>
   });
 
 /** The same containers with the same. */
-export const equalAllocations = (a: Allocation, b: Allocation): boolean => sameAllocation(a, b) && sameAllocation(b, a);
+export const equalAllocations = (a: ResourceAllocation, b: ResourceAllocation): boolean =>
+  sameAllocation(a, b) && sameAllocation(b, a);
 
 export const sameRequirements = (a: ResourceRequirements | undefined, b: ResourceRequirements | undefined): boolean =>
   sameList(a?.requests, b?.requests) && sameList(a?.limits, b?.limits);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Allocation } from "./allocation.ts";
+import type { ResourceAllocation } from "./allocation.ts";
 import { checksumOf, decodeCheckpoint, encodeCheckpoint } from "./checkpoint.ts";
 
 const UPSTREAM =
@@ -16,7 +16,7 @@ void test("[27.2.4] the checksums of upstream's own examples", () => {
 });
 
 void test("[27.2.4] what is written is read again, with names in Go's order and what HTML would trip over escaped", () => {
-  const allocation: Allocation = {
+  const allocation: ResourceAllocation = {
     containers: { b: {}, a: { requests: { memory: "1Gi", cpu: "1" }, limits: { cpu: "2" } } },
     podLevel: { limits: { memory: "2Gi" } },
   };

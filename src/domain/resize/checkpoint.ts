@@ -7,7 +7,7 @@ import { fnv1a32 } from "../../base/fnv.ts";
 import { goJson } from "../../base/go-json.ts";
 import { parseQuantity } from "../../base/quantity.ts";
 import { utf8Bytes } from "../../base/utf8.ts";
-import type { Allocation } from "./allocation.ts";
+import type { ResourceAllocation } from "./allocation.ts";
 import { requirementsInOrder } from "./texts.ts";
 
 export const ALLOCATED_FILE = "allocated_pods_state";
@@ -16,13 +16,13 @@ export const ACTUATED_FILE = "actuated_pods_state";
 const WRITER = "deckhand";
 
 /** By UID. */
-export type PodAllocations = ReadonlyMap<string, Allocation>;
+export type ResourceAllocations = ReadonlyMap<string, ResourceAllocation>;
 
 export type Checkpoint =
-  | { readonly kind: "read"; readonly pods: PodAllocations; readonly isOwn: boolean }
+  | { readonly kind: "read"; readonly pods: ResourceAllocations; readonly isOwn: boolean }
   | { readonly kind: "corrupt"; readonly why: string };
 
-export function encodeCheckpoint(pods: PodAllocations): string {
+export function encodeCheckpoint(pods: ResourceAllocations): string {
   const entries: (readonly [string, unknown])[] = inOrder(pods).map(([uid, { containers, podLevel }]) => [
     uid,
     {
@@ -48,7 +48,7 @@ export function decodeCheckpoint(text: string): Checkpoint {
   if (checksum !== checksumOf(data)) return corrupt(`its checksum is not ${checksumOf(data)}`);
   const inner = parsed(data);
   if (inner === undefined) return corrupt("its data is no JSON object");
-  const pods = new Map<string, Allocation>();
+  const pods = new Map<string, ResourceAllocation>();
   for (const [uid, entry] of Object.entries(asObject(inner["entries"]) ?? {})) {
     const allocation = allocationFrom(asObject(entry));
     if (allocation === undefined) return corrupt(`its entry ${uid} is not understood`);
@@ -71,7 +71,7 @@ function parsed(text: string): JsonObject | undefined {
   }
 }
 
-function allocationFrom(entry: JsonObject | undefined): Allocation | undefined {
+function allocationFrom(entry: JsonObject | undefined): ResourceAllocation | undefined {
   if (entry === undefined) return undefined;
   const { ContainerResources: own, PodLevelResources: whole } = entry;
   const containers = Object.entries(own === null || own === undefined ? {} : (asObject(own) ?? { "": undefined }));
@@ -84,7 +84,7 @@ function allocationFrom(entry: JsonObject | undefined): Allocation | undefined {
 }
 
 /** Also of what the journal holds: whatever was read from a disk is asked. */
-export function isAllocation(value: unknown): value is Allocation {
+export function isAllocation(value: unknown): value is ResourceAllocation {
   const { containers, podLevel } = asObject(value) ?? {};
   const all = asObject(containers);
   return (

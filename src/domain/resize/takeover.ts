@@ -3,11 +3,11 @@
  * better: it counts only for a pod that the journal does not know.
  */
 import { type AllocationFact, nothingKnown, type UidFacts } from "../journal/facts.ts";
-import { type Allocation, equalAllocations } from "./allocation.ts";
-import type { PodAllocations } from "./checkpoint.ts";
+import { equalAllocations, type ResourceAllocation } from "./allocation.ts";
+import type { ResourceAllocations } from "./checkpoint.ts";
 
 export interface FoundCheckpoint {
-  readonly pods: PodAllocations;
+  readonly pods: ResourceAllocations;
   readonly isOwn: boolean;
 }
 
@@ -29,8 +29,8 @@ export function withCheckpoints(
 
 /** What it had carried out names every container's limits, also those that its pod gives: it is compared as such. */
 const foreign = (
-  allocation: Allocation,
-  actuated: Allocation | undefined,
+  allocation: ResourceAllocation,
+  actuated: ResourceAllocation | undefined,
   own: AllocationFact | undefined,
 ): AllocationFact => ({
   allocation,
