@@ -98,7 +98,7 @@ function wrongGroup({ node: { cgroups } }: Stage, pod: Pod): readonly string[] {
   const uid = pod.metadata?.uid ?? "";
   if (!cgroups.has(`pod${uid}`)) return [];
   const is = cgroups.valuesOf(podCgroupName(podQosClass(pod), uid));
-  const wanted = podCgroupValues(pod, GROUPS);
+  const wanted = podCgroupValues(pod, GROUPS, {});
   return (["cpuShares", "cpuQuotaUs", "memoryLimitBytes"] as const)
     .filter((name) => wanted[name] !== undefined && wanted[name] !== is[name])
     .map((name) => `has a group with ${name} ${is[name]}, not ${wanted[name]}`);

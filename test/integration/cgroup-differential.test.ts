@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { after, before, suite, test } from "node:test";
 import type { Node, Pod } from "../../src/api/gen/core-v1.ts";
 import { formatQuantity, parseQuantity, quantityValue } from "../../src/base/quantity.ts";
+import { specAllocation } from "../../src/domain/allocation/pod-allocation.ts";
 import { containerHash } from "../../src/domain/container-config/container-hash.ts";
 import { isSidecar } from "../../src/domain/pod/every-container.ts";
 import { cgroupPath, KUBEPODS } from "../../src/domain/resources/cgroup-name.ts";
@@ -144,7 +145,8 @@ async function checkGroup(
 const pathWithoutUid = (path: string, pod: Pod) => path.replace(pod.metadata?.uid ?? "", "<uid>");
 
 async function checkPodGroup(subject: Subject, plan: PodResourcePlan, setting = ""): Promise<void> {
-  const group = plan.podCgroup(subject.pod);
+  const { pod } = subject;
+  const group = { name: plan.podCgroupName(pod), values: plan.podCgroupValues(pod, specAllocation(pod)) };
   await checkGroup(`${setting}files of ${subject.name}`, group, () => seenOf(subject).files);
 }
 
@@ -161,7 +163,7 @@ function byContainer(side: Side, subject: Subject, theirs: ContainerAnswer, own:
 
 async function checkContainers(subject: Subject, plan: PodResourcePlan, setting = ""): Promise<void> {
   const { name, pod } = subject;
-  const resourcesOf = (container: string) => plan.containerResources(pod, container);
+  const resourcesOf = (container: string) => plan.containerResources(pod, specAllocation(pod), container);
   await recording.check(`${setting}resources of the containers of ${name}`, (side) =>
     byContainer(
       side,
@@ -226,7 +228,7 @@ void suite("pods of every shape under the Go kubelet, and what Deckhand makes of
           side,
           subject,
           (container, { linux }) => answer(container, linux.resources?.oom_score_adj),
-          (container) => answer(container, plan.containerResources(pod, container).oomScoreAdj),
+          (container) => answer(container, plan.containerResources(pod, specAllocation(pod), container).oomScoreAdj),
         ),
       );
     }
@@ -237,9 +239,9 @@ void suite("pods of every shape under the Go kubelet, and what Deckhand makes of
     for (const subject of running) {
       const { pod } = subject;
       await recording.check(`sandbox of ${subject.name}`, (side) => {
-        const { name } = plan.podCgroup(pod);
+        const name = plan.podCgroupName(pod);
         if (side === "deckhand") {
-          const { overhead, resources } = plan.sandboxResources(pod);
+          const { overhead, resources } = plan.sandboxResources(pod, specAllocation(pod));
           return {
             group: pathWithoutUid(cgroupPath(name, "cgroupfs"), pod),
             resources: withoutSizes(inCri(resources), machine),

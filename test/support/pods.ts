@@ -1,5 +1,7 @@
 /** Worlds in one line: pods, containers, sandboxes and what the runtime says of them. */
 import type { Container, Pod, PodSpec } from "../../src/api/gen/core-v1.ts";
+import type { AdmittedVerdict } from "../../src/domain/admission/verdict.ts";
+import { specAllocation } from "../../src/domain/allocation/pod-allocation.ts";
 import { containerHash } from "../../src/domain/container-config/container-hash.ts";
 import {
   CONTAINER_HASH,
@@ -27,6 +29,9 @@ export function pod(spec: Partial<PodSpec> = {}, metadata: Pod["metadata"] = {})
     spec: { containers: [container("app")], restartPolicy: "Always", terminationGracePeriodSeconds: 30, ...spec },
   };
 }
+
+/** The verdict on a pod that was given what its spec requests. */
+export const admittedVerdict = (of: Pod): AdmittedVerdict => ({ kind: "admitted", allocation: specAllocation(of) });
 
 const seconds = (wallMs: number) => BigInt(wallMs) * 1_000_000n;
 

@@ -13,7 +13,7 @@ import { waitForValue } from "../../concurrency/wait-for-value.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
-import { allocationOf, type ResourceAllocation } from "../../domain/resize/allocation.ts";
+import type { ResourceAllocation } from "../../domain/resize/allocation.ts";
 import {
   ACTUATED_FILE,
   ALLOCATED_FILE,
@@ -118,7 +118,7 @@ function allocatedNow(admittedPods: CheckpointCells["admittedPods"]): ResourceAl
   const pods = new Map<string, ResourceAllocation>();
   for (const uid of admittedPods.keys()) {
     const admitted = admittedPods.get(uid);
-    if (admitted?.verdict.kind === "admitted") pods.set(uid, allocationOf(admitted.pod));
+    if (admitted?.verdict.kind === "admitted") pods.set(uid, admitted.verdict.allocation.resources);
   }
   return pods;
 }

@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { ADMIN } from "../../../sim/fake-api-server/identity.ts";
 import { kindOf } from "../../../sim/fake-api-server/kinds.ts";
 import { World } from "../../../sim/world.ts";
-import { container, pod } from "../../../test/support/pods.ts";
+import { admittedVerdict, container, pod } from "../../../test/support/pods.ts";
 import type { ConfigMap, Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { configMaps, persistentVolumeClaims, persistentVolumes, pods, secrets } from "../../api/resources.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
@@ -54,7 +54,7 @@ function begin(options: { readonly standalone?: boolean } = {}) {
       const { uid: _, ...metadata } = objectOf(spec, name).metadata ?? {};
       return put(pods, { metadata, spec: objectOf(spec, name).spec });
     },
-    admit: (spec: Partial<PodSpec>, name = "a", verdict: AdmittedPod["verdict"] = { kind: "admitted" }) =>
+    admit: (spec: Partial<PodSpec>, name = "a", verdict: AdmittedPod["verdict"] = admittedVerdict(pod(spec))) =>
       admittedPods.set(name, { uid: name, pod: objectOf(spec, name), isStatic: false, firstSeenWallMs: 0, verdict }),
     left: () => [life.pendingCount, life.timerCount, world.api.watchCount],
   };
@@ -175,7 +175,7 @@ test("a pod that comes to name more is looked at again, and a rejected one names
 test("pods that were admitted before the loop began are looked at as it begins", () => {
   const admittedPods = new LatestTable<string, AdmittedPod>();
   const referencedObjects = new LatestTable<string, KnownObject<ApiObject>>();
-  const verdict = { kind: "admitted" } as const;
+  const verdict = admittedVerdict(pod(USES_MAP));
   admittedPods.set("a", { uid: "a", pod: pod(USES_MAP), isStatic: false, firstSeenWallMs: 0, verdict });
   const { life, world, stop } = begin();
   const parts = { api: undefined, clock: life.clock, random: world.random, admittedPods, referencedObjects };

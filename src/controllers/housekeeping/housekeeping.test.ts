@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { FakeCgroups } from "../../../sim/fake-cgroups.ts";
 import { FakeFiles } from "../../../sim/fake-files.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { instance, pod, sandbox, view } from "../../../test/support/pods.ts";
+import { admittedVerdict, instance, pod, sandbox, view } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
@@ -58,7 +58,7 @@ async function litter(files: FakeFiles): Promise<FakeCgroups> {
 test("[6.11][6.12][19.1] what pods that nobody knows have left goes, but not what a volume left", async () => {
   const { clock, end, files, log, cells, common } = world();
   const cgroups = await litter(files);
-  const verdict = { kind: "admitted" } as const;
+  const verdict = admittedVerdict(pod());
   cells.admittedPods.set("known", { uid: "known", pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
   const running = removeLeftovers({ ...common, cgroups, podParents: [BESTEFFORT] }, end.signal);
   await clock.advance(30_000);
@@ -161,7 +161,7 @@ test("[19.1] dead containers are collected when they are seen and every minute, 
     },
     end.signal,
   );
-  const verdict = { kind: "admitted" } as const;
+  const verdict = admittedVerdict(pod());
   cells.admittedPods.set(dead.uid, { uid: dead.uid, pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
   cells.podOutcomes.set(dead.uid, {
     uid: dead.uid,
@@ -188,7 +188,7 @@ test("[19.1] the containers of a pod that ended by itself are collected as soon 
   const removed: string[] = [];
   const dead = view([sandbox({ state: "notReady" })], [instance("app", "exited")]);
   const lifecycle = { kind: "finished", why: { kind: "completed" } } as const;
-  const verdict = { kind: "admitted" } as const;
+  const verdict = admittedVerdict(pod());
   cells.admittedPods.set(dead.uid, { uid: dead.uid, pod: pod(), isStatic: false, firstSeenWallMs: 0, verdict });
   cells.podOutcomes.set(dead.uid, {
     uid: dead.uid,

@@ -3,14 +3,28 @@ import { test } from "node:test";
 import { FakeFiles } from "../../../sim/fake-files.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { container, pod } from "../../../test/support/pods.ts";
+import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
+import { specAllocation } from "../../domain/allocation/pod-allocation.ts";
 import { RUNTIME_UNKNOWN } from "../../domain/node/runtime-health.ts";
+import { podResourcePlan } from "../../domain/resources/pod-resource-plan.ts";
 import { CONTAINER_CONTRIBUTORS } from "./container-contributors.ts";
 import { type ContainerContributor, type ContainerCreation, gatherInputs, type PodWork } from "./container-creation.ts";
 import { newPodState } from "./pod-state.ts";
 
 const { signal } = new AbortController();
+
+const PLAN = podResourcePlan({
+  cgroupVersion: 2,
+  cpuCfsQuota: true,
+  cpuCfsQuotaPeriodUs: 100_000,
+  podPidsLimit: -1n,
+  memoryCapacityBytes: 4n * 2n ** 30n,
+  hugepageSizes: [],
+  singleProcessOomKill: false,
+  swap: { kind: "none" },
+});
 
 function world() {
   const disk = new FakeFiles({ clock: new ManualClock() });
@@ -20,8 +34,10 @@ function world() {
     args: ["$(COLOR)"],
     terminationMessagePath: "/dev/termination-log",
   });
+  const object: Pod = { ...pod(), metadata: { name: "p", namespace: "ns", uid: "1" } };
   const creation = {
-    pod: { ...pod(), metadata: { name: "p", namespace: "ns", uid: "1" } },
+    pod: object,
+    allocation: specAllocation(object),
     roled: { role: "regular", container: own },
     restartCount: 0,
     sandbox: { runtimeHandler: "" },
@@ -45,7 +61,7 @@ function world() {
       rootDir: "/root",
       podLogsDir: "/logs",
       hostname: { clusterDomain: "cluster.local" },
-      resources: { containerResources: () => ({ cpuShares: 2 }) },
+      resources: PLAN,
     },
   } as unknown as PodWork;
   return { disk, creation, work };
@@ -80,7 +96,7 @@ test("a contributor sees what those before it gathered, and adds to it", async (
   ]);
   assert.deepEqual(inputs.mounts.slice(0, -1), without.mounts);
   assert.equal(inputs.mounts.at(-1)?.containerPath, "/dev/device0");
-  assert.deepEqual(inputs.resources, { cpuShares: 2, cpusetCpus: "1" });
+  assert.deepEqual(inputs.resources, { ...without.resources, cpusetCpus: "1" });
 });
 
 test("a contributor that fails keeps the later ones from preparing anything", async () => {

@@ -57,8 +57,8 @@ const terminationMessage: ContainerContributor = async (creation, _gathered, wor
   return path === "" ? {} : { mounts: [mounted(file, path)] };
 };
 
-const resources: ContainerContributor = async ({ pod, roled }, _gathered, { settings }) => ({
-  resources: settings.resources.containerResources(pod, roled.container.name),
+const resources: ContainerContributor = async ({ pod, allocation, roled }, _gathered, { settings }) => ({
+  resources: settings.resources.containerResources(pod, allocation, roled.container.name),
 });
 
 export const CONTAINER_CONTRIBUTORS: readonly ContainerContributor[] = [

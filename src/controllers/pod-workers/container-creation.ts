@@ -4,6 +4,7 @@
  * container from being created.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
+import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import { type ContainerInputs, NO_INPUTS, withContribution } from "../../domain/container-config/container-inputs.ts";
 import type { PodPlace } from "../../domain/container-config/environment/field-reference.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
@@ -21,6 +22,7 @@ export interface PodWork extends WorkerContext {
 
 export interface ContainerStart {
   readonly pod: Pod;
+  readonly allocation: PodAllocation;
   readonly roled: RoledContainer;
   readonly restartCount: number;
   /** When it last ended. */

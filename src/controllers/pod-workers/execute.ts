@@ -4,6 +4,7 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import { errorText } from "../../base/error-text.ts";
 import { allOf } from "../../concurrency/all-of.ts";
+import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import { type PodDns, podDns } from "../../domain/container-config/dns-config.ts";
 import { podHostname } from "../../domain/container-config/hostname.ts";
 import { RUNTIME_CLASSES_KEY, runtimeHandler } from "../../domain/container-config/runtime-handler.ts";
@@ -202,9 +203,10 @@ async function makeFolders(context: ExecutionContext): Promise<void> {
 
 async function applyCgroup(context: ExecutionContext): Promise<void> {
   const pod = known(context);
-  const { name, values } = context.settings.resources.podCgroup(pod);
+  const { resources } = context.settings;
+  const values = resources.podCgroupValues(pod, allocationIn(context));
   try {
-    await context.ports.cgroups.apply(name, values);
+    await context.ports.cgroups.apply(resources.podCgroupName(pod), values);
     context.state.sandbox.cgroupSeenMonotonicMs = context.ports.clock.monotonicMs();
     noteMadeRoom(context.state, pod);
   } catch (error) {
@@ -220,7 +222,8 @@ async function resize(action: ResizeAction, context: ExecutionContext, made: Mad
   const sandboxId = state.view?.sandboxes[0]?.id ?? "";
   const ids = new Set([...action.memory, ...action.cpu].map(({ id }) => id));
   made.containers.push(...[...ids].map((id) => ({ id, sandboxId })));
-  await resizePod(action, { state, pod: known(context), sandboxId, ports, settings }, signal);
+  const allocation = allocationIn(context);
+  await resizePod(action, { state, pod: known(context), allocation, sandboxId, ports, settings }, signal);
 }
 
 async function createSandbox(
@@ -264,8 +267,9 @@ async function configOfSandbox(
   pod: Pod,
   attempt: number,
   users: UserNamespace,
-  { ports, cells, settings }: ExecutionContext,
+  context: ExecutionContext,
 ): Promise<{ readonly config: SandboxConfig; readonly warnings: PodDns["warnings"] }> {
+  const { ports, cells, settings } = context;
   const { clusterDns, hostname, nodeIps, podLogsDir, resources } = settings;
   const { clusterDomain } = hostname;
   const dns = podDns(pod, { clusterDns, clusterDomain, nodeIps, host: await settings.hostResolver() });
@@ -273,8 +277,8 @@ async function configOfSandbox(
     podLogsDir,
     dns: dns.config,
     hostname: ownName(pod, settings),
-    cgroupParent: ports.cgroups.pathOf(resources.podCgroup(pod).name),
-    ...resources.sandboxResources(pod),
+    cgroupParent: ports.cgroups.pathOf(resources.podCgroupName(pod)),
+    ...resources.sandboxResources(pod, allocationIn(context)),
     identity: { volumeGroups: volumeGroups(pod, (key) => cells.referencedObjects.get(key)), users },
   });
   return { config, warnings: dns.warnings };
@@ -328,7 +332,8 @@ async function start(
   const { config: sandboxConfig } = await configOfSandbox(pod, sandbox.metadata.attempt, users, context);
   const { restartCount, after } = action;
   const { podMetrics } = ports;
-  const toStart = { pod, roled, restartCount, after, sandbox, sandboxConfig };
+  const allocation = allocationIn(context);
+  const toStart = { pod, allocation, roled, restartCount, after, sandbox, sandboxConfig };
   const started = await startContainer(toStart, context, signal).catch((error: unknown) => {
     if (error instanceof StartFailure) {
       podMetrics?.startedContainers.increment(KINDS[roled.role]);
@@ -398,6 +403,11 @@ const containerAttempt = ({ state }: ExecutionContext, name: string): number =>
 function known({ pod, state }: ExecutionContext): Pod {
   if (pod === undefined) throw new Error(`nothing starts for ${state.uid}: no source knows it`);
   return pod;
+}
+
+function allocationIn({ state }: ExecutionContext): PodAllocation {
+  if (state.allocation === undefined) throw new Error(`nothing starts for ${state.uid}: this node did not admit it`);
+  return state.allocation;
 }
 
 function containerOf(pod: Pod, name: string): RoledContainer {

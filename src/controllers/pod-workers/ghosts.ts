@@ -21,7 +21,7 @@ export async function removeGhosts(
   const { cgroups, clock, runtime } = ports;
   // Of one that no source knows any more there is no saying where its processes are.
   if (pod === undefined) return false;
-  const pids = await cgroups.processes(resources.podCgroup(pod).name);
+  const pids = await cgroups.processes(resources.podCgroupName(pod));
   if (pids.length > 0) {
     state.termination.emptySinceMonotonicMs = undefined;
     return false;

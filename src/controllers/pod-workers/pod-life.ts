@@ -18,7 +18,6 @@ import { describePod, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { nextLifecycle, type PodWish } from "../../domain/pod/pod-wish.ts";
 import { anyMayRun, emptyView } from "../../domain/pod/runtime-view.ts";
 import { finalPhase } from "../../domain/pod-status/final-phase.ts";
-import { withAllocation } from "../../domain/resize/allocation.ts";
 import { asRead } from "../../domain/resize/group-steps.ts";
 import type { CgroupValues } from "../../domain/resources/cgroup-values.ts";
 import { readinessOf, waitingMessage } from "../../domain/volumes/volume-state.ts";
@@ -248,7 +247,7 @@ export class PodLife {
     if (!volumesKnown.value || mountState.get(state.uid) !== undefined) return this.#steps.begin(state, "volumes");
     const { pod, uid } = state;
     if (pod !== undefined) {
-      const { name } = this.#settings.resources.podCgroup(pod);
+      const name = this.#settings.resources.podCgroupName(pod);
       await this.#steps.within(state, "cgroup", signal, () => this.#ports.cgroups.destroy(name, signal));
     }
     await this.#steps.within(state, "users", signal, () => this.#settings.userRanges.release(uid));
@@ -370,9 +369,9 @@ export class PodLife {
   }
 
   /** What its own group is held to, as the kernel tells it. */
-  #groupOf({ pod, resize: { actuated } }: PodState): CgroupValues | undefined {
-    if (pod === undefined || actuated.pod === undefined) return undefined;
-    const { values } = this.#settings.resources.podCgroup(withAllocation(pod, actuated.pod));
+  #groupOf({ pod, allocation, resize: { actuated } }: PodState): CgroupValues | undefined {
+    if (pod === undefined || allocation === undefined || actuated.pod === undefined) return undefined;
+    const values = this.#settings.resources.podCgroupValues(pod, { ...allocation, resources: actuated.pod });
     return asRead(values, this.#ports.cgroups);
   }
 

@@ -1,5 +1,6 @@
 /** What a pod's worker remembers between two turns. Gone with the process; what must not be lost is in the journal. */
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
+import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import type { PresentImage } from "../../domain/images/image-answer.ts";
 import type { AllocationFact } from "../../domain/journal/facts.ts";
 import type { EndStepName } from "../../domain/pod/ending.ts";
@@ -17,6 +18,8 @@ export interface PodState {
   /** When this UID came, among all of this process: static pods of one name go in this order. */
   readonly arrival: number;
   pod: Pod | undefined;
+  /** What the pod was admitted with; undefined until it is. */
+  allocation: PodAllocation | undefined;
   /** The pod's status when this agent saw the pod first. */
   found: PodStatus | undefined;
   lifecycle: PodLifecycle;
@@ -109,6 +112,7 @@ export function newPodState(uid: string, arrival: number): PodState {
     uid,
     arrival,
     pod: undefined,
+    allocation: undefined,
     found: undefined,
     lifecycle: { kind: "running" },
     view: undefined,

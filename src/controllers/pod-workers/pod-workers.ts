@@ -171,6 +171,7 @@ export class PodWorkers {
     if (wish === undefined && this.#isDeferred(uid)) return this.#wakeAtDeadline(state, wakeIn);
     state.pod = this.#podOf(state);
     const admitted = this.#cells.admittedPods.get(uid);
+    if (admitted?.verdict.kind === "admitted") state.allocation = admitted.verdict.allocation;
     state.found = admitted?.found;
     state.resize.granted = admitted?.resize?.granted;
     if (wish === undefined) return this.#life.publish(state);

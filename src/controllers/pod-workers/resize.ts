@@ -4,6 +4,7 @@
  */
 import type { Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
 import { errorText } from "../../base/error-text.ts";
+import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import type { ContainerStop } from "../../domain/pod/container-stops.ts";
 import type { PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import {
@@ -13,7 +14,7 @@ import {
   effective,
   type ResizeAction,
 } from "../../domain/resize/actuation.ts";
-import { allocated, allocationOf, withAllocation } from "../../domain/resize/allocation.ts";
+import { allocated, allocationOf, type ResourceAllocation } from "../../domain/resize/allocation.ts";
 import { asRead, cpuSteps, type GroupSteps, memorySteps, sandboxShare } from "../../domain/resize/group-steps.ts";
 import { whyNotBelowUsage } from "../../domain/resize/memory-usage.ts";
 import { generationOf } from "../../domain/resize/pod-resize.ts";
@@ -27,6 +28,7 @@ import type { PodWorkerPorts, PodWorkerSettings } from "./worker-options.ts";
 export interface Resizing {
   readonly state: PodState;
   readonly pod: Pod;
+  readonly allocation: PodAllocation;
   readonly sandboxId: string;
   readonly ports: PodWorkerPorts;
   readonly settings: Pick<PodWorkerSettings, "resources">;
@@ -63,14 +65,14 @@ class PodGroup {
   #now: CgroupValues;
 
   constructor(resizing: Resizing) {
-    const { state, pod, settings, ports } = resizing;
-    const { name, values } = settings.resources.podCgroup(pod);
-    const before = state.resize.actuated.pod === undefined ? pod : withAllocation(pod, state.resize.actuated.pod);
+    const { state, pod, allocation, settings, ports } = resizing;
+    const { actuated } = state.resize;
+    const before = { ...allocation, resources: actuated.pod ?? allocation.resources };
     this.#resizing = resizing;
-    this.#name = name;
-    this.#next = values;
-    // Of one that is not known, everything is set anew.
-    this.#before = state.resize.actuated.isPodUnsure ? {} : settings.resources.podCgroup(before).values;
+    this.#name = settings.resources.podCgroupName(pod);
+    this.#next = settings.resources.podCgroupValues(pod, allocation);
+    // When the values of the group are not known, all of them are set.
+    this.#before = actuated.isPodUnsure ? {} : settings.resources.podCgroupValues(pod, before);
     this.#now = asRead(this.#before, ports.cgroups);
   }
 
@@ -107,9 +109,9 @@ class PodGroup {
   }
 
   async #tell(values: CgroupValues, signal: AbortSignal): Promise<void> {
-    const { pod, sandboxId, ports, settings } = this.#resizing;
-    const { overhead } = settings.resources.sandboxResources(pod);
-    const told = { resources: sandboxShare(pod, values), overhead: overhead ?? {} };
+    const { pod, allocation, sandboxId, ports, settings } = this.#resizing;
+    const { overhead } = settings.resources.sandboxResources(pod, allocation);
+    const told = { resources: sandboxShare(pod, values), overhead };
     try {
       await ports.runtime.updateSandboxResources(sandboxId, told, signal);
     } catch (error) {
@@ -129,13 +131,14 @@ const isNotOffered = (error: unknown): boolean =>
 async function updateContainer(
   resource: string,
   { name, id, told }: ContainerResize,
-  { state, pod, ports, settings }: Resizing,
+  { state, pod, allocation, ports, settings }: Resizing,
   signal: AbortSignal,
 ): Promise<void> {
-  const asTold = withAllocation(pod, { ...allocationOf(pod), containers: { [name]: told } });
+  const asTold = { ...allocation, resources: { ...allocation.resources, containers: { [name]: told } } };
+  const resources = settings.resources.containerResources(pod, asTold, name);
   // Until it has answered, it may have it or not: whatever is wanted next is told again.
   noteActuated(state, name, { requests: without(told.requests, resource), limits: without(told.limits, resource) });
-  await ports.runtime.updateContainerResources(id, settings.resources.containerResources(asTold, name), {}, signal);
+  await ports.runtime.updateContainerResources(id, resources, {}, signal);
   noteActuated(state, name, told);
 }
 
@@ -176,14 +179,15 @@ export function recallActuated(state: PodState, pod: Pod, view: PodRuntimeView):
 
 async function refuseBelowUsage(
   { memory }: ResizeAction,
-  { state, pod, sandboxId, ports: { runtime }, settings }: Resizing,
+  { state, pod, allocation, sandboxId, ports: { runtime }, settings }: Resizing,
   signal: AbortSignal,
 ): Promise<void> {
   const lowered = memory.filter(({ lowersMemoryTo }) => lowersMemoryTo !== undefined);
-  const limitOf = (of: Pod) => settings.resources.podCgroup(of).values.memoryLimitBytes;
+  const limitOf = (resources: ResourceAllocation) =>
+    settings.resources.podCgroupValues(pod, { ...allocation, resources }).memoryLimitBytes;
   const [before, next] = [
-    state.resize.actuated.pod && limitOf(withAllocation(pod, state.resize.actuated.pod)),
-    limitOf(pod),
+    state.resize.actuated.pod && limitOf(state.resize.actuated.pod),
+    limitOf(allocation.resources),
   ];
   const isPodLowered =
     state.resize.actuated.pod !== undefined && next !== undefined && (before === undefined || next < before);

@@ -67,7 +67,7 @@ async function hasCgroup(
   settings: PodWorkerSettings,
 ): Promise<boolean> {
   if (clock.monotonicMs() - state.sandbox.cgroupSeenMonotonicMs < CGROUP_SEEN_MS) return true;
-  const exists = await cgroups.exists(settings.resources.podCgroup(pod).name);
+  const exists = await cgroups.exists(settings.resources.podCgroupName(pod));
   if (exists) state.sandbox.cgroupSeenMonotonicMs = clock.monotonicMs();
   return exists;
 }

@@ -1,5 +1,5 @@
 /** What the pod workers need of the world, and what they are set to. `WorkerContext` is all of it, and every step of a worker gets it whole. */
-import type { Node, Pod, Service } from "../../api/gen/core-v1.ts";
+import type { Node, Service } from "../../api/gen/core-v1.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
@@ -20,8 +20,7 @@ import type { EndReport } from "../../domain/pod/ending.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
 import type { MadeParts, PodRuntimeView } from "../../domain/pod/runtime-view.ts";
 import type { ProbeResult } from "../../domain/probes/verdicts.ts";
-import type { CgroupName, CgroupValues } from "../../domain/resources/cgroup-values.ts";
-import type { LinuxResources } from "../../domain/runtime/resources.ts";
+import type { PodResourcePlan } from "../../domain/resources/pod-resource-plan.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { PodVolumes } from "../../domain/volumes/volume-state.ts";
 import type { ApiObject } from "../../ports/api-server.ts";
@@ -113,16 +112,6 @@ export interface PodLooks {
   acting(uid: string): Disposable;
 }
 
-/** Pure functions of the node's resources, settled once for this node. */
-export interface PodResources {
-  podCgroup(pod: Pod): { readonly name: CgroupName; readonly values: CgroupValues };
-  containerResources(pod: Pod, containerName: string): LinuxResources;
-  sandboxResources(pod: Pod): {
-    readonly overhead: LinuxResources | undefined;
-    readonly resources: LinuxResources | undefined;
-  };
-}
-
 export interface PodWorkerSettings {
   readonly rootDir: string;
   readonly podLogsDir: string;
@@ -147,7 +136,7 @@ export interface PodWorkerSettings {
   readonly backoffCapMs: number;
   /** A pod with nothing to do is looked at again after so long. */
   readonly resyncMs: number;
-  readonly resources: PodResources;
+  readonly resources: PodResourcePlan;
   /** How many pods may be in the making at once. */
   readonly starts: Turnstile;
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
-import { container, instance, pod, sandbox, view } from "../../../test/support/pods.ts";
+import { admittedVerdict, container, instance, pod, sandbox, view } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import { applyStrategicMerge } from "../../../test/support/strategic-merge-applier.ts";
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
@@ -70,7 +70,7 @@ function world(object: Pod = pod(), isStatic = false) {
     recursiveReadOnly: () => false,
     stopSignals: false,
   }).run(end.signal);
-  admittedPods.set(uid, { uid, pod: object, isStatic, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
+  admittedPods.set(uid, { uid, pod: object, isStatic, firstSeenWallMs: 0, verdict: admittedVerdict(object) });
   return {
     clock,
     log,
@@ -90,7 +90,7 @@ function world(object: Pod = pod(), isStatic = false) {
       await clock.advance(0);
     },
     watched: async (shown: Pod) => {
-      admittedPods.set(uid, { uid, pod: shown, isStatic, firstSeenWallMs: 0, verdict: { kind: "admitted" } });
+      admittedPods.set(uid, { uid, pod: shown, isStatic, firstSeenWallMs: 0, verdict: admittedVerdict(shown) });
       await clock.advance(0);
     },
     told: async (

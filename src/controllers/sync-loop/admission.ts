@@ -9,8 +9,9 @@ import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import { type Judgement, judge } from "../../domain/admission/admission.ts";
 import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
 import type { Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
+import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
 import { type AllocationFact, isOver, type UidFacts } from "../../domain/journal/facts.ts";
-import { decisionRecord } from "../../domain/journal/records.ts";
+import { allocatedRecord, decisionRecord } from "../../domain/journal/records.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import { rejectionLabel } from "../../domain/metrics/rejection-reason.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
@@ -163,6 +164,7 @@ export class Admission {
 
   async #admit(each: DesiredPod, isNew: boolean): Promise<void> {
     const { journal } = this.#parts;
+    const allocation = this.#given(each);
     const noted: Promise<void>[] = [];
     if (isNew) {
       const parts = [...initContainers(each.pod.spec), ...regularContainers(each.pod.spec)];
@@ -172,14 +174,14 @@ export class Admission {
     }
     const before = this.#before(each);
     if (isNew || before === undefined || before.isForeign) {
-      const [allocation, generation] = [allocationOf(this.#asAllocated(each)), generationOf(each.pod)];
-      noted.push(journal.append({ kind: "allocated", ...this.#named(each), generation, allocation }));
+      const generation = generationOf(each.pod);
+      noted.push(journal.append(allocatedRecord(this.#named(each), generation, allocation)));
       if (before !== undefined && isCarriedOut(before)) {
         noted.push(journal.append({ kind: "resized", ...this.#named(each), generation }));
       }
     }
     await Promise.all(noted);
-    this.#publish(each, { kind: "admitted" });
+    this.#publish(each, { kind: "admitted", allocation });
   }
 
   /** What it was allocated in this life, by an agent before us. */
@@ -191,6 +193,12 @@ export class Admission {
   #asAllocated(each: DesiredPod): Pod {
     const before = this.#before(each);
     return before === undefined ? each.pod : withAllocation(each.pod, before.allocation);
+  }
+
+  /** Of an earlier agent, or what the spec names. */
+  #given(each: DesiredPod): PodAllocation {
+    const resources = allocationOf(this.#asAllocated(each));
+    return { resources, containers: this.#before(each)?.containerAllocations ?? {} };
   }
 
   async #reject(each: DesiredPod, rejection: Rejection, isNew: boolean): Promise<void> {
@@ -219,7 +227,7 @@ export class Admission {
 
   #publish(each: DesiredPod, verdict: Verdict): void {
     const { uid, pod: desired, firstSeenWallMs, found } = each;
-    const pod = verdict.kind === "admitted" ? this.#asAllocated(each) : desired;
+    const pod = verdict.kind === "admitted" ? withAllocation(desired, verdict.allocation.resources) : desired;
     const before = this.#before(each);
     const isUnderWay = before !== undefined && !isCarriedOut(before);
     const pending = pod === desired ? undefined : pendingBefore(desired);

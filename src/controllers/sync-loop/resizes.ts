@@ -6,14 +6,15 @@ import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
 import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
-import { decisionRecord } from "../../domain/journal/records.ts";
+import { type AdmittedVerdict, withResourcesOf } from "../../domain/admission/verdict.ts";
+import { allocatedRecord, decisionRecord } from "../../domain/journal/records.ts";
 import type { ResizeMetrics } from "../../domain/metrics/resize-metrics.ts";
 import { type AdmittedPod, desiredOf } from "../../domain/pod/admitted-pod.ts";
 import type { EndRequest } from "../../domain/pod/end-request.ts";
 import { keyOf } from "../../domain/pod/pod-identity.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
 import { isTerminal } from "../../domain/pod-status/phase.ts";
-import { allocationOf, withAllocation } from "../../domain/resize/allocation.ts";
+import { withAllocation } from "../../domain/resize/allocation.ts";
 import { decideResize, type ResizeDecision, type ResizeSettings } from "../../domain/resize/decision.ts";
 import { inOrder } from "../../domain/resize/order.ts";
 import { generationOf, isNews, type PodResize, pendingAfter } from "../../domain/resize/pod-resize.ts";
@@ -33,6 +34,10 @@ export interface ResizeParts {
   readonly endRequests: ReadTable<string, EndRequest>;
   readonly resize: ResizeSettings;
   readonly resizeMetrics?: ResizeMetrics;
+}
+
+interface ResizablePod extends AdmittedPod {
+  readonly verdict: AdmittedVerdict;
 }
 
 /** Why those that wait are tried again, as it is counted. */
@@ -74,7 +79,7 @@ export class Resizes {
   }
 
   /** Pods of which something is to be decided. */
-  due(): readonly AdmittedPod[] {
+  due(): readonly ResizablePod[] {
     const { admittedPods } = this.#parts;
     return [...admittedPods.keys()].flatMap((uid) => {
       const known = admittedPods.get(uid);
@@ -118,24 +123,26 @@ export class Resizes {
   }
 
   /** Whether it wants other resources than it has, and lives on. */
-  #isOpen({ uid, verdict, pod }: AdmittedPod, desired: Pod): boolean {
+  #isOpen(known: AdmittedPod, desired: Pod): known is ResizablePod {
+    const { uid, verdict } = known;
     if (verdict.kind !== "admitted" || this.#parts.endRequests.get(uid) !== undefined) return false;
     if (!this.#holding.holds(uid)) return false;
     if (desired.metadata?.deletionTimestamp !== undefined || isTerminal(desired.status?.phase)) return false;
-    return withAllocation(desired, allocationOf(pod)) !== desired;
+    return withAllocation(desired, verdict.allocation.resources) !== desired;
   }
 
   /** With what it has. What it waited for is over where it does not want it any more. */
   #publish(known: AdmittedPod, desired: Pod): void {
-    const { resize: before, ...rest } = known;
-    const pod = known.verdict.kind === "admitted" ? withAllocation(desired, allocationOf(known.pod)) : desired;
+    const { resize: before, verdict: given, ...rest } = known;
+    const pod = given.kind === "admitted" ? withAllocation(desired, given.allocation.resources) : desired;
+    const verdict = given.kind === "admitted" ? withResourcesOf(given, pod) : given;
     const { pending, ...kept } = before ?? {};
     const resize = { ...kept, ...(pod !== desired && pending !== undefined && { pending }), desired };
     const isNeeded = pod !== desired || resize.granted !== undefined;
-    this.#parts.admittedPods.set(known.uid, { ...rest, pod, ...(isNeeded && { resize }) });
+    this.#parts.admittedPods.set(known.uid, { ...rest, pod, verdict, ...(isNeeded && { resize }) });
   }
 
-  async #settle(known: AdmittedPod, desired: Pod, decision: ResizeDecision, trigger: RetryTrigger): Promise<void> {
+  async #settle(known: ResizablePod, desired: Pod, decision: ResizeDecision, trigger: RetryTrigger): Promise<void> {
     switch (decision.kind) {
       case "accepted":
         return this.#grant(known, desired, trigger);
@@ -154,17 +161,18 @@ export class Resizes {
     }
   }
 
-  async #grant(known: AdmittedPod, desired: Pod, trigger: RetryTrigger): Promise<void> {
+  async #grant(known: ResizablePod, desired: Pod, trigger: RetryTrigger): Promise<void> {
     const { journal, clock, events, admittedPods, resizeMetrics } = this.#parts;
     const { uid } = known;
     const [generation, pod, wallMs] = [generationOf(desired), keyOf(desired), clock.wallMs()];
-    await journal.append({ kind: "allocated", uid, pod, wallMs, generation, allocation: allocationOf(desired) });
+    const verdict = withResourcesOf(known.verdict, desired);
+    await journal.append(allocatedRecord({ uid, pod, wallMs }, generation, verdict.allocation));
     if (known.resize?.pending?.reason === "Deferred") resizeMetrics?.deferredAccepted.increment(trigger);
     events.emit(subject(desired), "Normal", "ResizeStarted", startedText(desired, generation));
-    admittedPods.set(uid, { ...known, pod: desired, resize: { desired, granted: generation } });
+    admittedPods.set(uid, { ...known, pod: desired, verdict, resize: { desired, granted: generation } });
   }
 
-  #wait(known: AdmittedPod, desired: Pod, decision: Exclude<ResizeDecision, { kind: "accepted" | "unknown" }>): void {
+  #wait(known: ResizablePod, desired: Pod, decision: Exclude<ResizeDecision, { kind: "accepted" | "unknown" }>): void {
     const { journal, clock, events, admittedPods } = this.#parts;
     const { uid, resize: before } = known;
     const pending = pendingAfter(before?.pending, decision, desired, clock.wallMs());
@@ -177,7 +185,8 @@ export class Resizes {
       journal.note(decisionRecord({ uid, pod: keyOf(desired), wallMs: clock.wallMs() }, { kind: "deferResize", why }));
     }
     const resize: PodResize = { ...before, desired, pending };
-    admittedPods.set(uid, { ...known, pod: withAllocation(desired, allocationOf(known.pod)), resize });
+    const pod = withAllocation(desired, known.verdict.allocation.resources);
+    admittedPods.set(uid, { ...known, pod, verdict: withResourcesOf(known.verdict, pod), resize });
   }
 }
 

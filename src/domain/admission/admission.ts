@@ -28,7 +28,9 @@ export interface Beside {
 }
 
 export type Judgement =
-  | Verdict
+  /** What it is given is decided after this. */
+  | { readonly kind: "admitted" }
+  | Exclude<Verdict, { kind: "admitted" }>
   /** Only the node's labels speak against it: they may be newer than we know. */
   | { readonly kind: "misplaced"; readonly rejection: Rejection }
   /** It is critical, and these must end before it can be taken. */

@@ -1,3 +1,7 @@
+import type { Pod } from "../../api/gen/core-v1.ts";
+import type { PodAllocation } from "../allocation/pod-allocation.ts";
+import { allocationOf } from "../resize/allocation.ts";
+
 /** Why this node does not take a pod: the reason and the message that its status and its event tell. */
 export interface Rejection {
   readonly reason: string;
@@ -13,8 +17,20 @@ export interface Deferral {
 /** What the reason of every deferral begins with: so it is known for one, and is gone from the status once the pod is taken. */
 export const WAITING_FOR = "WaitingFor";
 
+export interface AdmittedVerdict {
+  readonly kind: "admitted";
+  /** Its `resources` are those of the admitted pod's spec. A resize changes them, and nothing else. */
+  readonly allocation: PodAllocation;
+}
+
 /** What becomes of a pod that this node was given. Taken and not taken are final. */
 export type Verdict =
-  | { readonly kind: "admitted" }
+  | AdmittedVerdict
   | { readonly kind: "rejected"; readonly rejection: Rejection }
   | { readonly kind: "deferred"; readonly deferral: Deferral };
+
+/** With the resources of this pod's spec. What its containers have for themselves stays. */
+export const withResourcesOf = ({ allocation }: AdmittedVerdict, pod: Pod): AdmittedVerdict => ({
+  kind: "admitted",
+  allocation: { ...allocation, resources: allocationOf(pod) },
+});

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import * as fc from "fast-check";
 import { compact } from "./compaction.ts";
 import { foldFacts, nothingKnown } from "./facts.ts";
-import { decisionRecord, type JournalRecord } from "./records.ts";
+import { allocatedRecord, decisionRecord, type JournalRecord } from "./records.ts";
 
 const BYTES = 100;
 const generous = { bytesTarget: 1e9, finishedKeptMs: 1e12, finishedKeptMin: 1e6 };
@@ -161,10 +161,12 @@ const recordArbitrary: fc.Arbitrary<JournalRecord> = fc.oneof(
   fc
     .tuple(uidArbitrary, fc.constantFrom("containers", "volumes"), fc.constantFrom("begun", "failed"), fc.nat(2))
     .map(([uid, step, state, attempts]) => ending(uid, step, state, attempts)),
-  fc.tuple(uidArbitrary, fc.nat(4), fc.constantFrom("1", "2", "3")).map(([uid, generation, cpu]): JournalRecord => {
-    const allocation = { containers: { x: { requests: { cpu } } } };
-    return { kind: "allocated", ...of(uid), wallMs: 1, generation, allocation };
-  }),
+  fc
+    .tuple(uidArbitrary, fc.nat(4), fc.constantFrom("1", "2", "3"), fc.constantFrom({}, { x: { cpus: "2-3" } }))
+    .map(([uid, generation, cpu, containers]): JournalRecord => {
+      const resources = { containers: { x: { requests: { cpu } } } };
+      return allocatedRecord({ ...of(uid), wallMs: 1 }, generation, { resources, containers });
+    }),
   fc
     .tuple(uidArbitrary, fc.nat(4))
     .map(([uid, generation]): JournalRecord => ({ kind: "resized", ...of(uid), wallMs: 1, generation })),

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import type { ContainerAllocations } from "../allocation/pod-allocation.ts";
 import { type ExitFact, foldFacts, nothingKnown, type UidFacts } from "./facts.ts";
 import { parseJournalRecord } from "./parse-record.ts";
-import { decisionRecord, type JournalRecord } from "./records.ts";
+import { allocatedRecord, decisionRecord, type JournalRecord } from "./records.ts";
 
 const common = { uid: "u", pod: "ns/p" };
 const admitted = (wallMs: number): JournalRecord => ({ kind: "admitted", ...common, wallMs });
@@ -58,6 +59,10 @@ const staticPod = (contentHash: string): JournalRecord => ({
   contentHash,
   configHash: "c",
 });
+const amounts = (cpu: string) => ({ containers: { app: { requests: { cpu } } } });
+const CPUS = { app: { cpus: "2-3" } };
+const allocated = (generation: number, cpu: string, containers: ContainerAllocations = {}): JournalRecord =>
+  allocatedRecord({ ...common, wallMs: generation }, generation, { resources: amounts(cpu), containers });
 const decision = decisionRecord({ ...common, wallMs: 9 }, { kind: "defer", why: "WaitingForNode: not ready" });
 
 const known = (facts: Partial<UidFacts>): UidFacts => ({ ...nothingKnown(common), ...facts });
@@ -119,6 +124,33 @@ for (const [name, records, wanted] of [
     "how far an end is, is what was said last",
     [ending("containers", "begun", ""), ending("volumes", "begun", ""), ending("volumes", "failed", "busy")],
     known({ ending: { step: "volumes", state: "failed", attempts: 2, error: "busy" } }),
+  ],
+  [
+    "what containers have for themselves is what the last allocation says",
+    [allocated(1, "1"), allocated(1, "1", CPUS), allocated(2, "2", CPUS)],
+    known({
+      allocated: {
+        allocation: amounts("2"),
+        containerAllocations: CPUS,
+        generation: 2,
+        wallMs: 2,
+        actuated: amounts("1"),
+        isForeign: false,
+      },
+    }),
+  ],
+  [
+    "an allocation that is written twice is one, and one without a part for containers takes theirs away",
+    [allocated(1, "1", CPUS), allocated(1, "1", { app: { cpus: "2-3" } }), allocated(1, "1000m")],
+    known({
+      allocated: {
+        allocation: amounts("1000m"),
+        generation: 1,
+        wallMs: 1,
+        actuated: amounts("1000m"),
+        isForeign: false,
+      },
+    }),
   ],
   [
     "a terminal phase and an end are final",
@@ -185,7 +217,16 @@ void test("a record that lost a field, has one of another type or a kind of tomo
     }
   }
   assert.equal(parseJournalRecord({ kind: "terminal", ...common, wallMs: 1, phase: "Running" }), undefined);
+  assert.deepEqual(parseJournalRecord(allocated(1, "1", CPUS)), allocated(1, "1", CPUS));
+  assert.equal(parseJournalRecord({ ...allocated(1, "1"), containerAllocations: { app: { cpus: 2 } } }), undefined);
   for (const odd of [null, 7, "admitted", [], { kind: "toString" }, { kind: "__proto__" }]) {
     assert.equal(parseJournalRecord(odd), undefined);
   }
+});
+
+void test("an allocation of which no container has anything for itself is written as before there was that part", () => {
+  assert.equal(
+    JSON.stringify(allocated(1, "1")),
+    '{"kind":"allocated","uid":"u","pod":"ns/p","wallMs":1,"generation":1,"allocation":{"containers":{"app":{"requests":{"cpu":"1"}}}}}',
+  );
 });

@@ -4,6 +4,8 @@
  * A UID that is finished begins a new life when it is taken in again: only a static pod does, whose UID is that of its manifest.
  */
 import { assertNever } from "../../base/assert.ts";
+import { jsonEqual } from "../../base/json-equal.ts";
+import type { ContainerAllocations } from "../allocation/pod-allocation.ts";
 import { equalAllocations, type ResourceAllocation } from "../resize/allocation.ts";
 import { isExplanation, type JournalRecord } from "./records.ts";
 
@@ -37,6 +39,8 @@ interface TerminatingFact {
 /** What a pod has, and what of it is known to be carried out. */
 export interface AllocationFact {
   readonly allocation: ResourceAllocation;
+  /** Of the last record; absent when no container has anything for itself. */
+  readonly containerAllocations?: ContainerAllocations;
   /** Of the spec that it was granted for. */
   readonly generation: number;
   readonly wallMs: number;
@@ -167,19 +171,16 @@ function afterAdmission(known: UidFacts, record: Extract<JournalRecord, { kind: 
 
 function afterAllocated(
   known: UidFacts,
-  { allocation, generation, wallMs }: Extract<JournalRecord, { kind: "allocated" }>,
+  { allocation, containerAllocations, generation, wallMs }: Extract<JournalRecord, { kind: "allocated" }>,
 ): UidFacts {
   const before = known.allocated;
-  if (before !== undefined && equalAllocations(before.allocation, allocation)) {
-    if (before.generation === generation) return known;
-    const actuated = before.actuated === before.allocation ? allocation : before.actuated;
-    return { ...known, allocated: { ...before, allocation, generation, wallMs, actuated } };
-  }
-  const actuated = before?.actuated ?? allocation;
-  return {
-    ...known,
-    allocated: { allocation, generation, wallMs, actuated, isForeign: false },
-  };
+  const isSame = before !== undefined && equalAllocations(before.allocation, allocation);
+  const hasSameContainers = jsonEqual(before?.containerAllocations, containerAllocations);
+  if (isSame && hasSameContainers && before.generation === generation) return known;
+  const isActuated = isSame && before.actuated === before.allocation;
+  const actuated = isActuated ? allocation : (before?.actuated ?? allocation);
+  const containers = containerAllocations === undefined ? {} : { containerAllocations };
+  return { ...known, allocated: { allocation, ...containers, generation, wallMs, actuated, isForeign: false } };
 }
 
 function afterResized(known: UidFacts, { generation }: Extract<JournalRecord, { kind: "resized" }>): UidFacts {

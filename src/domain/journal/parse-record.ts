@@ -2,13 +2,21 @@
  * Turns what was read back from disk into a record, or into nothing when it is none that this version knows. Decisions of earlier versions become
  * those of this one.
  */
+import { isContainerAllocations } from "../allocation/pod-allocation.ts";
 import { END_STEPS } from "../pod/ending.ts";
 import { isAllocation } from "../resize/checkpoint.ts";
 import { DECISION_VERSION, isDecision, upgradeDecision } from "./decisions.ts";
 import type { JournalRecord } from "./records.ts";
 
 type Kind = JournalRecord["kind"];
-type Field = "text" | "number" | "allocation" | "decision" | "decisionVersion" | readonly string[];
+type Field =
+  | "text"
+  | "number"
+  | "allocation"
+  | "containerAllocations"
+  | "decision"
+  | "decisionVersion"
+  | readonly string[];
 
 const VERDICTS = ["success", "failure", "unknown"];
 
@@ -18,7 +26,14 @@ const shapes: {
 } = {
   admitted: { uid: "text", pod: "text", wallMs: "number" },
   rejected: { uid: "text", pod: "text", wallMs: "number", reason: "text", message: "text" },
-  allocated: { uid: "text", pod: "text", wallMs: "number", generation: "number", allocation: "allocation" },
+  allocated: {
+    uid: "text",
+    pod: "text",
+    wallMs: "number",
+    generation: "number",
+    allocation: "allocation",
+    containerAllocations: "containerAllocations",
+  },
   resized: { uid: "text", pod: "text", wallMs: "number", generation: "number" },
   restartForResize: { uid: "text", pod: "text", wallMs: "number", container: "text", containerId: "text" },
   terminating: { uid: "text", pod: "text", wallMs: "number", graceSeconds: "number", why: "text" },
@@ -94,6 +109,7 @@ function matches(value: unknown, field: Field): boolean {
   if (field === "text") return typeof value === "string";
   if (field === "number") return typeof value === "number";
   if (field === "allocation") return isAllocation(value);
+  if (field === "containerAllocations") return value === undefined || isContainerAllocations(value);
   if (field === "decision") return isDecision(value);
   if (field === "decisionVersion") return value === DECISION_VERSION;
   return typeof value === "string" && field.includes(value);

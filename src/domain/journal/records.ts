@@ -2,6 +2,7 @@
  * What the journal holds. Facts come first: they are read back at the next start and decide. `decision` and `told` explain: what was done to a
  * pod, or left undone, and why, in one sentence; and what became of it.
  */
+import { type ContainerAllocations, isEmpty, type PodAllocation } from "../allocation/pod-allocation.ts";
 import type { EndStepName } from "../pod/ending.ts";
 import type { ResourceAllocation } from "../resize/allocation.ts";
 import { DECISION_VERSION, type Decision } from "./decisions.ts";
@@ -28,6 +29,8 @@ export type JournalRecord =
       readonly wallMs: number;
       readonly generation: number;
       readonly allocation: ResourceAllocation;
+      /** Absent when no container has anything for itself. */
+      readonly containerAllocations?: ContainerAllocations;
     }
   /** What it was allocated with the spec of this generation is carried out. */
   | {
@@ -169,6 +172,20 @@ export type JournalRecord =
       /** How often so far. */
       readonly times: number;
     };
+
+type AllocatedRecord = Extract<JournalRecord, { kind: "allocated" }>;
+
+export const allocatedRecord = (
+  named: Pick<AllocatedRecord, "uid" | "pod" | "wallMs">,
+  generation: number,
+  { resources, containers }: PodAllocation,
+): AllocatedRecord => ({
+  kind: "allocated",
+  ...named,
+  generation,
+  allocation: resources,
+  ...(!isEmpty(containers) && { containerAllocations: containers }),
+});
 
 type DecisionRecord = Extract<JournalRecord, { kind: "decision" }>;
 

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { admittedVerdict } from "../../../test/support/pods.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import type { Family } from "../../base/metrics/family.ts";
 import { Registry } from "../../base/metrics/registry.ts";
@@ -24,7 +25,7 @@ const admitted = (uid: string, isStatic = false, pod: Pod = {}): AdmittedPod => 
   pod,
   isStatic,
   firstSeenWallMs: 0,
-  verdict: { kind: "admitted" },
+  verdict: admittedVerdict(pod),
 });
 
 const rejected = (uid: string): AdmittedPod => ({

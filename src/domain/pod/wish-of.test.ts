@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NOW_MS, pod } from "../../../test/support/pods.ts";
+import { admittedVerdict, NOW_MS, pod } from "../../../test/support/pods.ts";
 import { apiTime } from "../../base/timestamp.ts";
 import type { AdmittedPod } from "./admitted-pod.ts";
 import { type EndRequest, foldEndRequests } from "./end-request.ts";
@@ -10,8 +10,13 @@ const START_MS = NOW_MS - 60_000;
 
 function admitted(activeDeadlineSeconds: number, startTime?: string): AdmittedPod {
   const object = { ...pod({ activeDeadlineSeconds }), status: startTime === undefined ? {} : { startTime } };
-  const verdict = { kind: "admitted" } as const;
-  return { uid: "u", pod: object, isStatic: false, firstSeenWallMs: START_MS, verdict };
+  return {
+    uid: "u",
+    pod: object,
+    isStatic: false,
+    firstSeenWallMs: START_MS,
+    verdict: admittedVerdict(object),
+  };
 }
 
 const wish = (one: AdmittedPod | undefined, wallMs = NOW_MS, sourcesReady = true, endRequest?: EndRequest) =>

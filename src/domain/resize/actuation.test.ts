@@ -240,6 +240,9 @@ void suite("what an agent before us left", () => {
     assert.deepEqual([kept(go, false).allocation, kept(go, false).isForeign], [go, true]);
     assert.equal(kept(older, true), factsOf(own), "a file of ours that came too late");
     assert.equal(kept({ containers: { c: has("0.2", "128Mi") } }, false), factsOf(own));
+    const containerAllocations = { c: { cpus: "2-3" } };
+    const pinned = foldFacts(records([1, LESS]).map((record) => ({ ...record, containerAllocations })));
+    assert.deepEqual(factsOf(withCheckpoints(pinned, left(go), left(go))).containerAllocations, containerAllocations);
   });
 });
 

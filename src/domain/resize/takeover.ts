@@ -39,4 +39,6 @@ const foreign = (
   wallMs: Number.POSITIVE_INFINITY,
   actuated: actuated ?? allocation,
   isForeign: true,
+  // That kubelet's files do not say what containers have for themselves.
+  ...(own?.containerAllocations === undefined ? {} : { containerAllocations: own.containerAllocations }),
 });

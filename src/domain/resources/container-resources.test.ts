@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod, ResourceRequirements } from "../../api/gen/core-v1.ts";
+import type { ContainerAllocation } from "../allocation/pod-allocation.ts";
 import {
   type ContainerResourceOptions,
   containerResources,
@@ -22,8 +23,8 @@ const v2: ContainerResourceOptions = { ...v1, cgroupVersion: 2, singleProcessOom
 const podOf = (resources: ResourceRequirements, pod: Partial<Pod["spec"]> = {}): Pod => ({
   spec: { containers: [{ name: "a", resources }], ...pod },
 });
-const resourcesOf = (pod: Pod, options = v1) =>
-  containerResources(pod, pod.spec?.containers[0] ?? { name: "none" }, options);
+const resourcesOf = (pod: Pod, options = v1, given: ContainerAllocation = {}) =>
+  containerResources(pod, pod.spec?.containers[0] ?? { name: "none" }, options, given);
 
 void test("[14.6] request and limit become shares, quota and a limit of memory", () => {
   const pod = podOf({ requests: { cpu: "250m", memory: "800M" }, limits: { cpu: "500m", memory: "1Gi" } });
@@ -46,8 +47,10 @@ void test("[14.6] cpu shares of a container without a request follow its limit, 
 void test("[14.6] without a limit there is no quota, with exclusive CPUs it is -1, and without enforcement no period", () => {
   assert.equal(resourcesOf(podOf({ requests: { cpu: "1" } })).cpuQuotaUs, undefined);
   const pod = podOf({ limits: { cpu: "2", memory: "1Gi" } });
-  const exclusive = containerResources(pod, { name: "a" }, v1, { exclusiveCpus: true });
-  assert.equal(exclusive.cpuQuotaUs, -1);
+  const exclusive = resourcesOf(pod, v1, { cpus: "2-3" });
+  assert.deepEqual([exclusive.cpuQuotaUs, exclusive.cpusetCpus, exclusive.cpusetMems], [-1, "2-3", undefined]);
+  const near = resourcesOf(pod, v1, { memoryNodes: "1" });
+  assert.deepEqual([near.cpuQuotaUs, near.cpusetCpus, near.cpusetMems], [200_000, undefined, "1"]);
   const free = resourcesOf(pod, { ...v1, cpuCfsQuota: false });
   assert.deepEqual([free.cpuQuotaUs, free.cpuPeriodUs], [undefined, undefined]);
 });
@@ -114,7 +117,8 @@ void test("[14.6] the sandbox is told the sum without overhead, and the overhead
     { requests: { cpu: "250m", memory: "64Mi" }, limits: { cpu: "500m", memory: "64Mi" } },
     { overhead: { cpu: "100m", memory: "32Mi" } },
   );
-  assert.deepEqual(sandboxResources(pod, v1), {
+  assert.equal(sandboxResources(pod, v1, { a: { cpus: "2-3" } }).cpuQuotaUs, -1);
+  assert.deepEqual(sandboxResources(pod, v1, {}), {
     cpuShares: 256,
     cpuPeriodUs: 100_000,
     cpuQuotaUs: 50_000,

@@ -1,6 +1,7 @@
 /** What the runtime is told of a container's and a sandbox's resources. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
 import { type Quantity, quantityMilliValue, quantityValue } from "../../base/quantity.ts";
+import { type ContainerAllocation, type ContainerAllocations, hasExclusiveCpus } from "../allocation/pod-allocation.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import { quotaUsOf, sharesOf } from "./cpu-units.ts";
 import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
@@ -35,7 +36,7 @@ export function containerResources(
   pod: Pod,
   container: Pick<Container, "name" | "resources">,
   options: ContainerResourceOptions,
-  { exclusiveCpus }: { readonly exclusiveCpus: boolean } = { exclusiveCpus: false },
+  { cpus, memoryNodes }: ContainerAllocation,
 ): LinuxResources {
   const spec = specOf(pod);
   const own = parseResourceList(container.resources?.limits);
@@ -48,12 +49,14 @@ export function containerResources(
       memoryLimit: limit("memory"),
     },
     options,
-    exclusiveCpus,
+    cpus !== undefined,
   );
   return {
     ...withMemoryQos(withSwap(resources, pod, container, options), pod, container, options),
     oomScoreAdj: oomScoreAdj(pod, container, options.memoryCapacityBytes),
     hugepageLimits: containerHugepages(own, whole, options.hugepageSizes),
+    ...(cpus !== undefined && { cpusetCpus: cpus }),
+    ...(memoryNodes !== undefined && { cpusetMems: memoryNodes }),
   };
 }
 
@@ -61,7 +64,7 @@ export function containerResources(
 export function sandboxResources(
   pod: Pod,
   options: ContainerResourceOptions,
-  { exclusiveCpus }: { readonly exclusiveCpus: boolean } = { exclusiveCpus: false },
+  containers: ContainerAllocations,
 ): LinuxResources {
   const limits = podLimits(specOf(pod), { overhead: false });
   const amounts = {
@@ -69,7 +72,7 @@ export function sandboxResources(
     cpuLimit: limits.get("cpu"),
     memoryLimit: limits.get("memory"),
   };
-  return linuxResources(amounts, options, exclusiveCpus);
+  return linuxResources(amounts, options, hasExclusiveCpus(containers));
 }
 
 /** What the runtime itself needs for the pod, as a request and as a limit. */

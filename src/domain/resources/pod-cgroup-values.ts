@@ -1,6 +1,7 @@
 /** The limits of a pod's own control group, which holds all its containers. */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { quantityMilliValue, quantityValue } from "../../base/quantity.ts";
+import { type ContainerAllocations, hasExclusiveCpus } from "../allocation/pod-allocation.ts";
 import type { CgroupValues } from "./cgroup-values.ts";
 import { NO_SHARES, quotaUsOf, sharesOf } from "./cpu-units.ts";
 import { hugepageBytes, hugepageLimits } from "./hugepages.ts";
@@ -23,11 +24,7 @@ export interface PodCgroupOptions {
 /** Of a pod that is over while something of it is still being put away: it gets the least there is. */
 export const PUT_AWAY_VALUES: CgroupValues = { cpuShares: NO_SHARES };
 
-export function podCgroupValues(
-  pod: Pod,
-  options: PodCgroupOptions,
-  { exclusiveCpus }: { readonly exclusiveCpus: boolean } = { exclusiveCpus: false },
-): CgroupValues {
+export function podCgroupValues(pod: Pod, options: PodCgroupOptions, containers: ContainerAllocations): CgroupValues {
   const requests = podRequests(specOf(pod), { overhead: true });
   const unified = options.memoryQos === undefined ? new Map<string, string>() : podMemoryFiles(pod, options.memoryQos);
   const common = {
@@ -42,7 +39,7 @@ export function podCgroupValues(
   return {
     ...common,
     cpuShares: cpuRequest === undefined ? NO_SHARES : sharesOf(quantityMilliValue(cpuRequest)),
-    ...(isLimited("cpu") && cpuLimit(pod, options, exclusiveCpus)),
+    ...(isLimited("cpu") && cpuLimit(pod, options, hasExclusiveCpus(containers))),
     ...(isLimited("memory") && memoryLimit(pod)),
   };
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Pod } from "../../api/gen/core-v1.ts";
+import { specAllocation, withContainerAllocation } from "../allocation/pod-allocation.ts";
 import { podResourcePlan } from "./pod-resource-plan.ts";
 
 const plan = podResourcePlan({
@@ -22,21 +23,19 @@ const pod: Pod = {
 };
 
 void test("[14.4] a Guaranteed pod's group is named and limited", () => {
-  assert.deepEqual(plan.podCgroup(pod), {
-    name: ["kubepods", "podu-1"],
-    values: {
-      cpuShares: 512,
-      cpuQuotaUs: 50_000,
-      cpuPeriodUs: 100_000,
-      memoryLimitBytes: 67_108_864n,
-      pidsMax: 100n,
-      hugepageLimitBytes: new Map([["2MB", 0n]]),
-    },
+  assert.deepEqual(plan.podCgroupName(pod), ["kubepods", "podu-1"]);
+  assert.deepEqual(plan.podCgroupValues(pod, specAllocation(pod)), {
+    cpuShares: 512,
+    cpuQuotaUs: 50_000,
+    cpuPeriodUs: 100_000,
+    memoryLimitBytes: 67_108_864n,
+    pidsMax: 100n,
+    hugepageLimitBytes: new Map([["2MB", 0n]]),
   });
 });
 
 void test("[14.6] its container has the same limits, dies whole and does not swap", () => {
-  assert.deepEqual(plan.containerResources(pod, "app"), {
+  assert.deepEqual(plan.containerResources(pod, specAllocation(pod), "app"), {
     cpuShares: 512,
     cpuQuotaUs: 50_000,
     cpuPeriodUs: 100_000,
@@ -48,12 +47,12 @@ void test("[14.6] its container has the same limits, dies whole and does not swa
 });
 
 void test("[14.6] an ephemeral container has nothing of its own", () => {
-  const { cpuShares, memoryLimitBytes, cpuQuotaUs } = plan.containerResources(pod, "debugger");
+  const { cpuShares, memoryLimitBytes, cpuQuotaUs } = plan.containerResources(pod, specAllocation(pod), "debugger");
   assert.deepEqual([cpuShares, memoryLimitBytes, cpuQuotaUs], [2, undefined, undefined]);
 });
 
 void test("[14.6] its sandbox is told the sum, and no overhead", () => {
-  const { overhead, resources } = plan.sandboxResources(pod);
+  const { overhead, resources } = plan.sandboxResources(pod, specAllocation(pod));
   assert.deepEqual([overhead, resources.memoryLimitBytes, resources.cpuShares], [{}, 67_108_864n, 512]);
 });
 
@@ -63,13 +62,17 @@ void test("[25.10] huge pages that a container is limited to are told to the run
     metadata: { uid: "u-2" },
     spec: { containers: [{ name: "app", resources: { requests: amounts, limits: amounts } }, { name: "other" }] },
   };
-  assert.deepEqual(plan.containerResources(huge, "app").hugepageLimits, [{ pageSize: "2MB", limitBytes: 6_291_456n }]);
-  assert.deepEqual(plan.containerResources(huge, "other").hugepageLimits, [{ pageSize: "2MB", limitBytes: 0n }]);
-  assert.deepEqual(plan.podCgroup(huge).values.hugepageLimitBytes, new Map([["2MB", 6_291_456n]]));
+  assert.deepEqual(plan.containerResources(huge, specAllocation(huge), "app").hugepageLimits, [
+    { pageSize: "2MB", limitBytes: 6_291_456n },
+  ]);
+  assert.deepEqual(plan.containerResources(huge, specAllocation(huge), "other").hugepageLimits, [
+    { pageSize: "2MB", limitBytes: 0n },
+  ]);
+  assert.deepEqual(plan.podCgroupValues(huge, specAllocation(huge)).hugepageLimitBytes, new Map([["2MB", 6_291_456n]]));
 });
 
 void test("[7.29] on cgroup v2 a container that takes too much memory dies whole, unless the operator wants single processes to", () => {
-  assert.equal(plan.containerResources(pod, "app").unified?.["memory.oom.group"], "1");
+  assert.equal(plan.containerResources(pod, specAllocation(pod), "app").unified?.["memory.oom.group"], "1");
   const single = podResourcePlan({
     cgroupVersion: 2,
     cpuCfsQuota: true,
@@ -80,5 +83,26 @@ void test("[7.29] on cgroup v2 a container that takes too much memory dies whole
     singleProcessOomKill: true,
     swap: { kind: "none" },
   });
-  assert.equal(single.containerResources(pod, "app").unified?.["memory.oom.group"], undefined);
+  assert.equal(single.containerResources(pod, specAllocation(pod), "app").unified?.["memory.oom.group"], undefined);
+});
+
+void test("[14.6] a container has the CPUs of its allocation without a quota, and so has no quota in its pod's cgroup and sandbox", () => {
+  const allocation = withContainerAllocation(specAllocation(pod), "app", { cpus: "2-3", memoryNodes: "0" });
+  const { cpusetCpus, cpusetMems, cpuQuotaUs } = plan.containerResources(pod, allocation, "app");
+  assert.deepEqual([cpusetCpus, cpusetMems, cpuQuotaUs], ["2-3", "0", -1]);
+  assert.equal(plan.podCgroupValues(pod, allocation).cpuQuotaUs, -1);
+  assert.equal(plan.sandboxResources(pod, allocation).resources.cpuQuotaUs, -1);
+  assert.equal(plan.containerResources(pod, allocation, "debugger").cpusetCpus, undefined);
+});
+
+void test("amounts are those of the allocation, not those that the spec has come to request", () => {
+  const more = { cpu: "1", memory: "128Mi" };
+  const resized: Pod = {
+    ...pod,
+    spec: { containers: [{ name: "app", resources: { requests: more, limits: more } }] },
+  };
+  const allocation = specAllocation(pod);
+  assert.equal(plan.containerResources(resized, allocation, "app").memoryLimitBytes, 67_108_864n);
+  assert.equal(plan.podCgroupValues(resized, allocation).cpuShares, 512);
+  assert.equal(plan.sandboxResources(resized, allocation).resources.cpuShares, 512);
 });

@@ -1,5 +1,7 @@
-/** All that a node's settings make of a pod's resources, settled once for those who run pods. */
+/** All that a node's settings make of a pod's allocation, settled once for those who run pods. */
 import type { Container, Pod } from "../../api/gen/core-v1.ts";
+import { containerAllocation, type PodAllocation } from "../allocation/pod-allocation.ts";
+import { withAllocation } from "../resize/allocation.ts";
 import type { LinuxResources } from "../runtime/resources.ts";
 import { podCgroupName } from "./cgroup-name.ts";
 import type { CgroupName, CgroupValues } from "./cgroup-values.ts";
@@ -13,24 +15,31 @@ import { type PodCgroupOptions, podCgroupValues } from "./pod-cgroup-values.ts";
 import { specOf } from "./pod-resources.ts";
 import { podQosClass } from "./qos-class.ts";
 
+/** Amounts are those of the allocation, whatever the spec says. */
 export interface PodResourcePlan {
-  podCgroup(pod: Pod): { readonly name: CgroupName; readonly values: CgroupValues };
+  podCgroupName(pod: Pod): CgroupName;
+  podCgroupValues(pod: Pod, allocation: PodAllocation): CgroupValues;
   /** Of a container, an init container or an ephemeral one, which can have no resources of its own. */
-  containerResources(pod: Pod, containerName: string): LinuxResources;
-  sandboxResources(pod: Pod): { readonly overhead: LinuxResources; readonly resources: LinuxResources };
+  containerResources(pod: Pod, allocation: PodAllocation, containerName: string): LinuxResources;
+  sandboxResources(
+    pod: Pod,
+    allocation: PodAllocation,
+  ): { readonly overhead: LinuxResources; readonly resources: LinuxResources };
 }
 
 export function podResourcePlan(options: PodCgroupOptions & ContainerResourceOptions): PodResourcePlan {
   return {
-    podCgroup: (pod) => ({
-      name: podCgroupName(podQosClass(pod), pod.metadata?.uid ?? ""),
-      values: podCgroupValues(pod, options),
-    }),
-    containerResources: (pod, containerName) =>
-      containerResources(pod, containerOf(pod, containerName) ?? { name: containerName }, options),
-    sandboxResources: (pod) => ({
+    podCgroupName: (pod) => podCgroupName(podQosClass(pod), pod.metadata?.uid ?? ""),
+    podCgroupValues: (pod, { resources, containers }) =>
+      podCgroupValues(withAllocation(pod, resources), options, containers),
+    containerResources: (pod, { resources, containers }, containerName) => {
+      const allocated = withAllocation(pod, resources);
+      const container = containerOf(allocated, containerName) ?? { name: containerName };
+      return containerResources(allocated, container, options, containerAllocation(containers, containerName));
+    },
+    sandboxResources: (pod, { resources, containers }) => ({
       overhead: overheadResources(pod, options),
-      resources: sandboxResources(pod, options),
+      resources: sandboxResources(withAllocation(pod, resources), options, containers),
     }),
   };
 }

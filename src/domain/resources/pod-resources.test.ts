@@ -75,7 +75,7 @@ void test("[14.4] a pod's cgroup values are upstream's", () => {
       ...((cgroup.memory ?? "0") !== "0" && { memoryLimitBytes: BigInt(cgroup.memory ?? 0) }),
       hugepageLimitBytes: new Map([["2MB", 0n], ["1GB", 0n], ...pages]),
     };
-    assert.deepEqual(podCgroupValues({ spec }, options), want, JSON.stringify(spec));
+    assert.deepEqual(podCgroupValues({ spec }, options, {}), want, JSON.stringify(spec));
   }
 });
 
@@ -94,9 +94,10 @@ void test("[14.4] a pod's own pids limit is set where the node has one, and excl
   const limits = { cpu: "2", memory: "1Gi" };
   const spec = { containers: [{ name: "a", resources: { requests: limits, limits } }] };
   const options = { cpuCfsQuota: true, cpuCfsQuotaPeriodUs: 100_000, podPidsLimit: 1024n, hugepageSizes: [] };
-  assert.equal(podCgroupValues({ spec }, options).pidsMax, 1024n);
-  assert.equal(podCgroupValues({ spec }, { ...options, podPidsLimit: -1n }).pidsMax, undefined);
-  assert.equal(podCgroupValues({ spec }, options, { exclusiveCpus: true }).cpuQuotaUs, -1);
+  assert.equal(podCgroupValues({ spec }, options, {}).pidsMax, 1024n);
+  assert.equal(podCgroupValues({ spec }, { ...options, podPidsLimit: -1n }, {}).pidsMax, undefined);
+  assert.equal(podCgroupValues({ spec }, options, { a: { cpus: "2-3" } }).cpuQuotaUs, -1);
+  assert.equal(podCgroupValues({ spec }, options, { a: { memoryNodes: "0" } }).cpuQuotaUs, 200_000);
 });
 
 void test("[14.14] a pod that is over has two shares while it is put away", () => {

@@ -5,12 +5,9 @@ import { podCgroupValues } from "../resources/pod-cgroup-values.ts";
 
 /** The smallest that is set: the volume's own limit, the pod's, what the node has for pods. Undefined: the kernel's default. */
 export function memoryVolumeBytes(pod: Pod, { emptyDir }: Volume, allocatableBytes: bigint): bigint | undefined {
-  const { memoryLimitBytes } = podCgroupValues(pod, {
-    cpuCfsQuota: false,
-    cpuCfsQuotaPeriodUs: 100_000,
-    podPidsLimit: 0n,
-    hugepageSizes: [],
-  });
+  const options = { cpuCfsQuota: false, cpuCfsQuotaPeriodUs: 100_000, podPidsLimit: 0n, hugepageSizes: [] };
+  // What containers have for themselves does not change the limit of memory.
+  const { memoryLimitBytes } = podCgroupValues(pod, options, {});
   const own = emptyDir?.sizeLimit === undefined ? undefined : quantityValue(parseQuantity(emptyDir.sizeLimit));
   let bytes = allocatableBytes;
   for (const limit of [memoryLimitBytes, own]) if (limit !== undefined && limit > 0n && limit <= bytes) bytes = limit;
