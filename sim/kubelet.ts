@@ -1,6 +1,7 @@
 /** The kubelet itself, unchanged, as an agent of a simulated node. */
 import assert from "node:assert/strict";
 import { compose, type Kubelet } from "../src/app/compose.ts";
+import type { MakePodAllocator } from "../src/app/compose-admission.ts";
 import type { CompiledOptions } from "../src/app/options/compiled-options.ts";
 import { loadOptions } from "../src/app/options/load-options.ts";
 import type { AgentFactory } from "./sim-node.ts";
@@ -43,3 +44,9 @@ export function keptKubelet(...flags: readonly string[]) {
   };
   return { agent, newest: () => newest ?? assert.fail("no kubelet was started") };
 }
+
+/** One with allocators that production does not have. */
+export const allocatingKubelet =
+  (allocators: readonly MakePodAllocator[]): AgentFactory =>
+  (ports, node) =>
+    compose(ports, kubeletOptions(node.name), allocators);

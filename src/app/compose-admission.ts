@@ -1,6 +1,7 @@
-/** Admission: what it knows of the node, and what the operator decided. */
+/** Admission: what it knows of the node, what the operator decided, and the allocators of what containers have for themselves. */
 import type { LocalNode } from "../controllers/node/local-node.ts";
 import { AdmissionContextReader } from "../controllers/sync-loop/admission-context.ts";
+import type { PodAllocator } from "../controllers/sync-loop/allocation.ts";
 import { SyncLoop } from "../controllers/sync-loop/sync-loop.ts";
 import { VOLUME_PLUGINS, volumeSources } from "../controllers/volumes/plugins/volume-plugins.ts";
 import type { UidFacts } from "../domain/journal/facts.ts";
@@ -8,13 +9,22 @@ import { declaredFeatures } from "../domain/node/declared-features.ts";
 import type { Journal } from "../ports/journal.ts";
 import { endRequestsOf, type Wiring } from "./wiring.ts";
 
+export type MakePodAllocator = (wiring: Wiring, facts: ReadonlyMap<string, UidFacts>) => PodAllocator;
+
+/**
+ * In the order in which they are called: each sees what those before it gave. The list is empty because this agent has no manager of CPUs, memory, devices or
+ * resource claims yet. A manager is one file of `src/controllers` and one line here.
+ */
+export const POD_ALLOCATORS: readonly MakePodAllocator[] = [];
+
 interface AdmissionLoopParts {
   readonly journal: Journal;
   readonly facts: ReadonlyMap<string, UidFacts>;
   readonly localNode: LocalNode;
+  readonly allocators: readonly MakePodAllocator[];
 }
 
-export function admissionLoop(wiring: Wiring, { journal, facts, localNode }: AdmissionLoopParts): SyncLoop {
+export function admissionLoop(wiring: Wiring, { journal, facts, localNode, allocators }: AdmissionLoopParts): SyncLoop {
   const { ports, options, cells, events, metrics, watches } = wiring;
   const { gates } = options;
   const declared = gates.NodeDeclaredFeatures ? (declaredFeatures(gates) ?? []) : undefined;
@@ -32,6 +42,7 @@ export function admissionLoop(wiring: Wiring, { journal, facts, localNode }: Adm
     preemptions: cells.endRequests.preemption,
     sourcesReady: cells.sourcesReady,
     facts,
+    allocators: allocators.map((make) => make(wiring, facts)),
     context: admissionContext(wiring, localNode, declared),
     declaredFeatures: declared,
     resize: { ...options.managers, podLevelResizes: gates.InPlacePodLevelResourcesVerticalScaling },

@@ -21,7 +21,7 @@ import { type KubeletMetrics, kubeletMetrics } from "../domain/metrics/kubelet-m
 import { withCheckpoints } from "../domain/resize/takeover.ts";
 import { staticPodFacts } from "../domain/static-pods/static-pod-uid.ts";
 import type { ApiServer } from "../ports/api-server.ts";
-import { admissionLoop } from "./compose-admission.ts";
+import { admissionLoop, type MakePodAllocator, POD_ALLOCATORS } from "./compose-admission.ts";
 import { hostLoops, prepareHost } from "./compose-host.ts";
 import { clientCertificateLoops } from "./compose-identity.ts";
 import { countedPorts, metricsLoops, readCells, readConstants } from "./compose-metrics.ts";
@@ -42,7 +42,11 @@ export interface Kubelet {
   readonly ports: KubeletPorts;
 }
 
-export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet {
+export function compose(
+  given: KubeletPorts,
+  options: CompiledOptions,
+  allocators: readonly MakePodAllocator[] = POD_ALLOCATORS,
+): Kubelet {
   const cells = makeCells();
   const metrics = kubeletMetrics(() => given.clock.monotonicMs());
   readConstants(metrics.registry, options);
@@ -55,11 +59,15 @@ export function compose(given: KubeletPorts, options: CompiledOptions): Kubelet 
     metrics,
     ports,
     turns,
-    run: (shutdown) => run({ ports, options, cells, metrics, watches }, shutdown),
+    run: (shutdown) => run({ ports, options, cells, metrics, watches }, allocators, shutdown),
   };
 }
 
-async function run(composed: Omit<Wiring, "events">, shutdown: AbortSignal): Promise<void> {
+async function run(
+  composed: Omit<Wiring, "events">,
+  allocators: readonly MakePodAllocator[],
+  shutdown: AbortSignal,
+): Promise<void> {
   const { ports, options, cells } = composed;
   const { clock, files, logOf } = ports;
   const duties = await prepareHost(ports, options);
@@ -82,7 +90,7 @@ async function run(composed: Omit<Wiring, "events">, shutdown: AbortSignal): Pro
   const runtime = runtimeLoops(wiring, shutdown);
   const localNode = localNodeOf(wiring);
   const sources = podSources(wiring, journal, staticPodFacts(records));
-  const syncLoop = admissionLoop(wiring, { journal, facts, localNode });
+  const syncLoop = admissionLoop(wiring, { journal, facts, localNode, allocators });
   const loops: readonly Loop[] = [
     ...runtime.loops,
     ...sources.loops,

@@ -1,14 +1,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeFiles } from "../../../sim/fake-files.ts";
+import { FakeCpuAllocator } from "../../../test/support/fake-cpu-allocator.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
 import { container, pod } from "../../../test/support/pods.ts";
+import { keptLog } from "../../../test/support/quiet-log.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import { specAllocation } from "../../domain/allocation/pod-allocation.ts";
+import { containerConfig } from "../../domain/container-config/container-config.ts";
+import { NODE_USERS } from "../../domain/container-config/user-namespace.ts";
 import { RUNTIME_UNKNOWN } from "../../domain/node/runtime-health.ts";
+import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { podResourcePlan } from "../../domain/resources/pod-resource-plan.ts";
+import { AllocationStage } from "../sync-loop/allocation.ts";
 import { CONTAINER_CONTRIBUTORS } from "./container-contributors.ts";
 import { type ContainerContributor, type ContainerCreation, gatherInputs, type PodWork } from "./container-creation.ts";
 import { newPodState } from "./pod-state.ts";
@@ -104,4 +110,24 @@ test("a contributor that fails keeps the later ones from preparing anything", as
   const refusing: ContainerContributor = () => Promise.reject(new Error("no device"));
   await assert.rejects(gatherInputs([refusing, ...CONTAINER_CONTRIBUTORS], creation, work, signal), /no device/);
   assert.equal(await disk.port.facts("/root/pods/1/etc-hosts"), undefined);
+});
+
+test("a manager of CPUs is one allocator in a list: the CPUs that it gives are in the request that creates the container", async () => {
+  const { creation, work } = world();
+  const { pod: object, allocation: given, roled } = creation;
+  const admittedPods = new LatestTable<string, AdmittedPod>();
+  const allocators = [new FakeCpuAllocator({ sets: ["2-3"], admittedPods, facts: new Map() })];
+  const stage = new AllocationStage({ allocators, facts: new Map(), log: keptLog() });
+  const verdict = await stage.allocate(object, given, signal);
+  const { allocation } = verdict.kind === "admitted" ? verdict : assert.fail(verdict.kind);
+  const { resources } = containerConfig(object, roled.container, {
+    restartCount: 0,
+    imageRef: "sha256:1",
+    inputs: await gatherInputs(CONTAINER_CONTRIBUTORS, { ...creation, allocation }, work, signal),
+    security: { seccompDefault: false, seccompRoot: "/seccomp", thermalPaths: [] },
+    identity: { volumeGroups: [], users: NODE_USERS },
+    stopSignals: false,
+    selinux: false,
+  });
+  assert.deepEqual([resources?.cpusetCpus, resources?.cpuQuotaUs], ["2-3", -1]);
 });

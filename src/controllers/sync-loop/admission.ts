@@ -1,16 +1,17 @@
 /**
  * Admits or rejects each new pod once, in the journal first, and publishes the verdict in `admittedPods`. A verdict is never taken back; a UID whose
- * containers already run is never judged. What cannot be decided yet is deferred: the pod waits, and its status says for what.
+ * containers already run is never judged. What cannot be decided yet is deferred: the pod waits, and its status says for what. Between the decision to
+ * admit a pod and its publication stands its allocation (`allocation.ts`).
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { assertNever } from "../../base/assert.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
-import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
+import type { LatestTable } from "../../concurrency/latest-table.ts";
+import type { Watch } from "../../concurrency/turns.ts";
 import { type Judgement, judge } from "../../domain/admission/admission.ts";
 import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
-import type { Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
-import type { PodAllocation } from "../../domain/allocation/pod-allocation.ts";
-import { type AllocationFact, isOver, type UidFacts } from "../../domain/journal/facts.ts";
+import type { AdmittedVerdict, Deferral, Rejection, Verdict } from "../../domain/admission/verdict.ts";
+import type { UidFacts } from "../../domain/journal/facts.ts";
 import { allocatedRecord, decisionRecord } from "../../domain/journal/records.ts";
 import type { PodMetrics } from "../../domain/metrics/pod-metrics.ts";
 import { rejectionLabel } from "../../domain/metrics/rejection-reason.ts";
@@ -19,16 +20,16 @@ import { byCreation, type DesiredPod } from "../../domain/pod/desired-pod.ts";
 import { initContainers, regularContainers } from "../../domain/pod/every-container.ts";
 import { isStaticPod, keyOf } from "../../domain/pod/pod-identity.ts";
 import { podNameOfObject } from "../../domain/pod/pod-names.ts";
-import { mayRunOnNode, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
-import { isTerminal } from "../../domain/pod-status/phase.ts";
 import { isCarriedOut } from "../../domain/resize/actuation.ts";
-import { allocationOf, withAllocation } from "../../domain/resize/allocation.ts";
+import { withAllocation } from "../../domain/resize/allocation.ts";
 import { generationOf, pendingBefore } from "../../domain/resize/pod-resize.ts";
 import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { EventSink } from "../../ports/event-sink.ts";
 import type { Journal } from "../../ports/journal.ts";
 import type { AdmissionContextReader } from "./admission-context.ts";
+import type { AllocationStage } from "./allocation.ts";
+import { type Decided, type Decision, EarlierDecisions } from "./earlier-decisions.ts";
 import type { HoldingPods } from "./holding-pods.ts";
 import type { Preemptions } from "./preemptions.ts";
 
@@ -36,20 +37,18 @@ export interface AdmissionParts {
   readonly journal: Journal;
   readonly events: EventSink;
   readonly clock: Clock;
-  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
   /** Undefined until the runtime has been asked what it has. */
   readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
   readonly admittedPods: LatestTable<string, AdmittedPod>;
   readonly facts: ReadonlyMap<string, UidFacts>;
   readonly context: Pick<AdmissionContextReader, "read" | "fetchNode">;
+  readonly watch: Pick<Watch, "turned">;
   readonly podMetrics?: Pick<PodMetrics, "rejected">;
 }
 
 interface Judged {
   readonly each: DesiredPod;
   readonly judgement: Judgement;
-  /** Not in the journal yet. */
-  readonly isNew: boolean;
 }
 
 /** The runtime's first answer is not waited for longer without a word. */
@@ -59,19 +58,27 @@ export class Admission {
   readonly #parts: AdmissionParts;
   readonly #holding: HoldingPods;
   readonly #preemptions: Pick<Preemptions, "begin">;
+  readonly #allocation: AllocationStage;
+  readonly #earlier: EarlierDecisions;
   /** Those of which the journal has that they wait for a first look at the runtime. */
   readonly #unlooked = new Set<string>();
 
-  constructor(parts: AdmissionParts, holding: HoldingPods, preemptions: Pick<Preemptions, "begin">) {
+  constructor(
+    parts: AdmissionParts,
+    holding: HoldingPods,
+    preemptions: Pick<Preemptions, "begin">,
+    allocation: AllocationStage,
+  ) {
     this.#parts = parts;
     this.#holding = holding;
     this.#preemptions = preemptions;
+    this.#allocation = allocation;
+    this.#earlier = new EarlierDecisions(parts.facts, holding, allocation);
   }
 
   /** What an earlier agent decided stands. Of a pod that this journal does not know, the runtime must have been asked whether it runs. */
-  isJudgeable({ uid }: DesiredPod): boolean {
-    const { facts, listedSandboxes } = this.#parts;
-    return listedSandboxes.value !== undefined || facts.get(uid)?.admission !== undefined;
+  isJudgeable(each: DesiredPod): boolean {
+    return this.#parts.listedSandboxes.value !== undefined || this.#earlier.isDecided(each);
   }
 
   /** Of a pod that cannot be judged yet. */
@@ -83,88 +90,128 @@ export class Admission {
     this.#parts.journal.note(decisionRecord(named, { kind: "defer", why }));
   }
 
+  /** The pod has left its source, or what it had is released: what an earlier agent decided is not about its next life. */
+  forget(uid: string): void {
+    this.#earlier.forget(uid);
+  }
+
   async decide(undecided: readonly DesiredPod[], holding: readonly Pod[], shutdown: AbortSignal): Promise<void> {
-    const { context } = this.#parts;
-    const facts = await context.read(shutdown);
-    let judged = this.#judgeAll(undecided, holding, facts);
-    if (judged.some(({ judgement }) => judgement.kind === "misplaced")) {
-      const node = await context.fetchNode(shutdown);
-      if (node !== undefined) judged = this.#judgeAll(undecided, holding, { ...facts, node });
+    const facts = await this.#parts.context.read(shutdown);
+    // These pods keep their part of the node, whatever the node has now, and are published before others get any.
+    const known = undecided.flatMap((each) => this.#earlier.of(each) ?? []);
+    await Promise.all(known.map((one) => this.#settle(one)));
+    const settled = new Set(known.map(({ each }) => each));
+    for (const each of undecided.filter((one) => !settled.has(one) && this.#earlier.wasAdmitted(one))) {
+      await this.#settleAllocated(each, await this.#allocate(each, shutdown));
+      settled.add(each);
     }
-    await Promise.all(judged.map((one) => this.#settle(one)));
+    const holders = [...settled].filter((each) => this.#isHolding(each)).map((each) => this.#earlier.asAllocated(each));
+    // Older ones first.
+    const others = undecided.filter((each) => !settled.has(each)).toSorted(byCreation);
+    await this.#decideNew(others, [...holding, ...holders], facts, shutdown);
   }
 
-  /**
-   * First those whose verdict an earlier agent gave, whose room is theirs whatever the node has become; then the others, older ones first:
-   * the order in which the node promised itself to them. Each is judged beside those before it.
-   */
+  async #decideNew(
+    undecided: readonly DesiredPod[],
+    holding: readonly Pod[],
+    facts: NodeForPods,
+    shutdown: AbortSignal,
+  ): Promise<void> {
+    const judged = [...(await this.#judge(undecided, holding, facts, shutdown))];
+    if (this.#allocation.isEmpty) {
+      await Promise.all(judged.map((one) => this.#settle(this.#decided(one))));
+      return;
+    }
+    const beside = [...holding];
+    for (let one = judged.shift(); one !== undefined; one = judged.shift()) {
+      const { each, judgement } = one;
+      const decision = judgement.kind === "admitted" ? await this.#allocate(each, shutdown) : judgement;
+      await this.#settleAllocated(each, decision);
+      if (decision !== undefined && takesRoom(decision)) {
+        beside.push(this.#earlier.asAllocated(each));
+      } else if (takesRoom(judgement)) {
+        // What was kept for this pod is free, so the pods after it are judged without it.
+        const later = judged.splice(0).map((other) => other.each);
+        judged.push(...(await this.#judge(later, beside, facts, shutdown)));
+      }
+    }
+  }
+
+  /** Each beside those before it. Where only labels speak against a pod, the API server may have newer ones. */
+  async #judge(
+    undecided: readonly DesiredPod[],
+    holding: readonly Pod[],
+    facts: NodeForPods,
+    shutdown: AbortSignal,
+  ): Promise<readonly Judged[]> {
+    const judged = this.#judgeAll(undecided, holding, facts);
+    if (!judged.some(({ judgement }) => judgement.kind === "misplaced")) return judged;
+    const node = await this.#parts.context.fetchNode(shutdown);
+    return node === undefined ? judged : this.#judgeAll(undecided, holding, { ...facts, node });
+  }
+
   #judgeAll(undecided: readonly DesiredPod[], holding: readonly Pod[], facts: NodeForPods): readonly Judged[] {
-    const settled = undecided.flatMap((each) => this.#settled(each) ?? []);
-    const known = new Set(settled.map(({ each }) => each));
-    const admitted = settled.filter(
-      ({ each, judgement }) => judgement.kind === "admitted" && this.#holding.holds(each.uid),
-    );
-    const others = [...holding, ...admitted.map(({ each }) => this.#asAllocated(each))];
-    let { staying, leaving } = this.#holding.beside(others);
-    const judged = undecided.filter((each) => !known.has(each)).sort(byCreation);
-    return [
-      ...settled,
-      ...judged.map((each): Judged => {
-        const pod = this.#asAllocated(each);
-        const judgement = judge(pod, { staying, leaving }, facts);
-        if (judgement.kind === "preempts") {
-          const victims = new Set(judgement.victims);
-          staying = staying.filter((pod) => !victims.has(pod));
-          leaving = [...leaving, ...victims];
-        }
-        if (takesRoom(judgement)) staying = [...staying, pod];
-        return { each, judgement, isNew: true };
-      }),
-    ];
+    let { staying, leaving } = this.#holding.beside(holding);
+    return undecided.map((each): Judged => {
+      const pod = this.#earlier.asAllocated(each);
+      const judgement = judge(pod, { staying, leaving }, facts);
+      if (judgement.kind === "preempts") {
+        const victims = new Set(judgement.victims);
+        staying = staying.filter((other) => !victims.has(other));
+        leaving = [...leaving, ...victims];
+      }
+      if (takesRoom(judgement)) staying = [...staying, pod];
+      return { each, judgement };
+    });
   }
 
-  /** Not to be judged: an earlier agent has, or it runs, or it has ended. */
-  #settled(each: DesiredPod): Judged | undefined {
-    const { uid, pod } = each;
-    const before = this.#parts.facts.get(uid);
-    const isStatic = isStaticPod(pod);
-    // A UID that has ended is not admitted again, unless its manifest went and came back.
-    if (before?.admission?.kind === "rejected") {
-      return { each, judgement: { kind: "rejected", rejection: before.admission }, isNew: false };
+  #isHolding({ uid }: DesiredPod): boolean {
+    return this.#parts.admittedPods.get(uid)?.verdict.kind === "admitted" && this.#holding.holds(uid);
+  }
+
+  #decided({ each, judgement }: Judged): Decided {
+    const decision =
+      judgement.kind === "admitted" ? { ...judgement, allocation: this.#earlier.given(each) } : judgement;
+    return { each, decision, isNew: true };
+  }
+
+  /** Undefined: not yet, what an earlier life of this static pod was given may still be in use. */
+  async #allocate(each: DesiredPod, shutdown: AbortSignal): Promise<Verdict | undefined> {
+    if (this.#allocation.has(each.uid) || this.#holding.hasEarlierLife(each.uid)) return undefined;
+    this.#parts.watch.turned();
+    return this.#allocation.allocate(this.#earlier.asAllocated(each), this.#earlier.given(each), shutdown);
+  }
+
+  async #settleAllocated(each: DesiredPod, decision: Decision | undefined): Promise<void> {
+    if (decision === undefined) return;
+    try {
+      await this.#settle({ each, decision, isNew: true });
+    } catch (error) {
+      // Not published: the next turn allocates it again.
+      this.#allocation.release(each.uid);
+      throw error;
     }
-    const goesOn = before !== undefined && (before.finishedWallMs === undefined || isOver(before, isStatic));
-    const admitted = { kind: "admitted" } as const;
-    if (goesOn && before.admission?.kind === "admitted") return { each, judgement: admitted, isNew: false };
-    const hasEnded = pod.metadata?.deletionTimestamp !== undefined || (isTerminal(pod.status?.phase) && !isStatic);
-    return hasEnded || this.#mayRun(uid) ? { each, judgement: admitted, isNew: true } : undefined;
   }
 
-  /** What the runtime lists but nobody has looked at yet may run. */
-  #mayRun(uid: string): boolean {
-    const { podRuntimeStatus, listedSandboxes } = this.#parts;
-    return mayRunOnNode(uid, podRuntimeStatus.get(uid), listedSandboxes.value ?? []);
-  }
-
-  async #settle({ each, judgement, isNew }: Judged): Promise<void> {
-    switch (judgement.kind) {
+  async #settle({ each, decision, isNew }: Decided): Promise<void> {
+    switch (decision.kind) {
       case "admitted":
-        return this.#admit(each, isNew);
+        return this.#admit(each, decision, isNew);
       case "misplaced":
       case "rejected":
-        return this.#reject(each, judgement.rejection, isNew);
+        return this.#reject(each, decision.rejection, isNew);
       case "preempts":
-        for (const victim of judgement.victims) this.#preemptions.begin(victim, each.pod, judgement.resource);
-        return this.#defer(each, judgement.deferral);
+        for (const victim of decision.victims) this.#preemptions.begin(victim, each.pod, decision.resource);
+        return this.#defer(each, decision.deferral);
       case "deferred":
-        return this.#defer(each, judgement.deferral);
+        return this.#defer(each, decision.deferral);
       default:
-        return assertNever(judgement);
+        return assertNever(decision);
     }
   }
 
-  async #admit(each: DesiredPod, isNew: boolean): Promise<void> {
+  async #admit(each: DesiredPod, verdict: AdmittedVerdict, isNew: boolean): Promise<void> {
     const { journal } = this.#parts;
-    const allocation = this.#given(each);
     const noted: Promise<void>[] = [];
     if (isNew) {
       const parts = [...initContainers(each.pod.spec), ...regularContainers(each.pod.spec)];
@@ -172,33 +219,16 @@ export class Admission {
       journal.note(decisionRecord(this.#named(each), { kind: "admit", containers }));
       noted.push(journal.append({ kind: "admitted", ...this.#named(each) }));
     }
-    const before = this.#before(each);
+    const before = this.#earlier.allocated(each);
     if (isNew || before === undefined || before.isForeign) {
       const generation = generationOf(each.pod);
-      noted.push(journal.append(allocatedRecord(this.#named(each), generation, allocation)));
+      noted.push(journal.append(allocatedRecord(this.#named(each), generation, verdict.allocation)));
       if (before !== undefined && isCarriedOut(before)) {
         noted.push(journal.append({ kind: "resized", ...this.#named(each), generation }));
       }
     }
     await Promise.all(noted);
-    this.#publish(each, { kind: "admitted", allocation });
-  }
-
-  /** What it was allocated in this life, by an agent before us. */
-  #before({ uid }: DesiredPod): AllocationFact | undefined {
-    const before = this.#parts.facts.get(uid);
-    return before?.finishedWallMs === undefined ? before?.allocated : undefined;
-  }
-
-  #asAllocated(each: DesiredPod): Pod {
-    const before = this.#before(each);
-    return before === undefined ? each.pod : withAllocation(each.pod, before.allocation);
-  }
-
-  /** Of an earlier agent, or what the spec names. */
-  #given(each: DesiredPod): PodAllocation {
-    const resources = allocationOf(this.#asAllocated(each));
-    return { resources, containers: this.#before(each)?.containerAllocations ?? {} };
+    this.#publish(each, verdict);
   }
 
   async #reject(each: DesiredPod, rejection: Rejection, isNew: boolean): Promise<void> {
@@ -228,7 +258,7 @@ export class Admission {
   #publish(each: DesiredPod, verdict: Verdict): void {
     const { uid, pod: desired, firstSeenWallMs, found } = each;
     const pod = verdict.kind === "admitted" ? withAllocation(desired, verdict.allocation.resources) : desired;
-    const before = this.#before(each);
+    const before = this.#earlier.allocated(each);
     const isUnderWay = before !== undefined && !isCarriedOut(before);
     const pending = pod === desired ? undefined : pendingBefore(desired);
     const resize = {
@@ -258,7 +288,7 @@ const sameDeferral = (known: Verdict | undefined, { reason, message }: Deferral)
   known?.kind === "deferred" && known.deferral.reason === reason && known.deferral.message === message;
 
 /** Also before it is admitted: room that is being made for it is nobody else's. */
-const takesRoom = (judgement: Judgement): boolean =>
+const takesRoom = (judgement: Judgement | Decision): boolean =>
   judgement.kind === "admitted" ||
   judgement.kind === "preempts" ||
   (judgement.kind === "deferred" && judgement.deferral.reason === "WaitingForPreemption");

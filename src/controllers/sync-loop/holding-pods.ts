@@ -1,17 +1,22 @@
 /** Which pods hold a part of the node: those that were admitted and have not ended. Admission and resizes judge a pod beside them. */
-
 import type { Pod } from "../../api/gen/core-v1.ts";
+import type { Latest } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
 import type { Beside } from "../../domain/admission/admission.ts";
 import type { UidFacts } from "../../domain/journal/facts.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { hasEnded } from "../../domain/pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../../domain/pod/pod-outcome.ts";
+import { mayRunOnNode, type PodRuntimeView } from "../../domain/pod/runtime-view.ts";
+import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { Preemptions } from "./preemptions.ts";
 
 export interface HoldingPodsParts {
   readonly admittedPods: ReadTable<string, AdmittedPod>;
   readonly podOutcomes: ReadTable<string, PodOutcome>;
+  readonly podRuntimeStatus: ReadTable<string, PodRuntimeView>;
+  readonly listedSandboxes: Latest<readonly Sandbox[] | undefined>;
+  readonly sourcesReady: Latest<boolean>;
   readonly facts: ReadonlyMap<string, UidFacts>;
 }
 
@@ -38,6 +43,26 @@ export class HoldingPods {
     const lifecycle = podOutcomes.get(uid)?.lifecycle;
     // Until its worker has published an outcome, what an earlier agent noted.
     return lifecycle === undefined ? facts.get(uid)?.finishedWallMs === undefined : !hasEnded(lifecycle);
+  }
+
+  /** What the runtime lists but nobody has looked at yet may run. */
+  mayRun(uid: string): boolean {
+    const { podRuntimeStatus, listedSandboxes } = this.#parts;
+    return mayRunOnNode(uid, podRuntimeStatus.get(uid), listedSandboxes.value ?? []);
+  }
+
+  /** Nothing of the pod runs or will run: its worker says so, or it has no worker, no source names it and the runtime does not run it. */
+  isFree(uid: string): boolean {
+    const { admittedPods, podOutcomes, listedSandboxes, sourcesReady } = this.#parts;
+    const lifecycle = podOutcomes.get(uid)?.lifecycle;
+    if (lifecycle !== undefined) return hasEnded(lifecycle);
+    const isKnown = sourcesReady.value && listedSandboxes.value !== undefined;
+    return isKnown && admittedPods.get(uid)?.verdict.kind !== "admitted" && !this.mayRun(uid);
+  }
+
+  /** A worker still has the pod's earlier life: only a static pod has several, under one UID. */
+  hasEarlierLife(uid: string): boolean {
+    return this.#parts.podOutcomes.get(uid) !== undefined;
   }
 
   /** Whom a pod is judged beside; nobody waits any more for those who were to leave and did not. */

@@ -1,7 +1,7 @@
 /**
- * Turns whenever what the sources want has changed, or something that a pod waits for: new pods are admitted (`admission.ts`), pods that end for a
- * critical one are followed (`preemptions.ts`), and changed resources are granted (`resizes.ts`), in this order and one turn after the other. The only
- * writer of `admittedPods`.
+ * Turns whenever what the sources want has changed, or something that a pod waits for: what pods had that have ended is released, new pods are admitted
+ * (`admission.ts`) and allocated (`allocation.ts`), pods that end for a critical one are followed (`preemptions.ts`), and changed resources are granted
+ * (`resizes.ts`), one turn after the other. The only writer of `admittedPods`.
  */
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { changedWithin } from "../../concurrency/changed-within.ts";
@@ -27,6 +27,7 @@ import type { Journal } from "../../ports/journal.ts";
 import type { Log } from "../../ports/log.ts";
 import { Admission } from "./admission.ts";
 import type { AdmissionContextReader } from "./admission-context.ts";
+import { AllocationStage, type PodAllocator } from "./allocation.ts";
 import { HoldingPods } from "./holding-pods.ts";
 import { Preemptions } from "./preemptions.ts";
 import { Resizes, type RetryTrigger } from "./resizes.ts";
@@ -47,6 +48,8 @@ export interface SyncLoopOptions {
   readonly preemptions: LatestTable<string, EndRequest>;
   readonly sourcesReady: LatestCell<boolean>;
   readonly facts: ReadonlyMap<string, UidFacts>;
+  /** In the order in which they are called. */
+  readonly allocators: readonly PodAllocator[];
   readonly context: Pick<AdmissionContextReader, "awaited" | "read" | "fetchNode">;
   readonly declaredFeatures: readonly string[] | undefined;
   readonly resize: ResizeSettings;
@@ -63,6 +66,7 @@ export class SyncLoop {
   readonly #options: SyncLoopOptions;
   readonly #preemptions: Preemptions;
   readonly #holding: HoldingPods;
+  readonly #allocation: AllocationStage;
   readonly #admission: Admission;
   readonly #resizes: Resizes;
   /** Counts the ends that somebody waits for. */
@@ -73,15 +77,18 @@ export class SyncLoop {
     this.#options = options;
     this.#preemptions = new Preemptions(options);
     this.#holding = new HoldingPods(options, this.#preemptions);
-    this.#admission = new Admission(options, this.#holding, this.#preemptions);
+    this.#allocation = new AllocationStage(options);
+    this.#admission = new Admission(options, this.#holding, this.#preemptions, this.#allocation);
     this.#resizes = new Resizes(options, this.#holding, this.#preemptions);
   }
 
   async run(shutdown: AbortSignal): Promise<void> {
     const { desiredPods, listedSandboxes, podOutcomes, context, clock } = this.#options;
     const unwatch = podOutcomes.watch((uid) => {
+      const isReleased = this.#allocation.has(uid) && this.#holding.isFree(uid);
+      const isHeldBack = !this.#allocation.isEmpty && this.#isUndecided(uid);
       const isAwaited = this.#preemptions.has(uid) || (!this.#holding.holds(uid) && this.#resizes.areWaiting);
-      if (isAwaited) this.#ends.set(this.#ends.value + 1);
+      if (isReleased || isHeldBack || isAwaited) this.#ends.set(this.#ends.value + 1);
     });
     while (!shutdown.aborted) {
       const cells = [desiredPods, listedSandboxes, this.#ends, ...context.awaited];
@@ -116,6 +123,8 @@ export class SyncLoop {
       admittedPods.delete(uid);
       this.#preemptions.forget(uid);
     }
+    const released = this.#allocation.releaseWhere((uid) => this.#holding.isFree(uid));
+    for (const uid of [...gone, ...released]) this.#admission.forget(uid);
     const againMs = this.#preemptions.look((uid) => admittedPods.get(uid) !== undefined && this.#holding.holds(uid));
     const judgeable = undecided.filter((each) => this.#admission.isJudgeable(each));
     if (judgeable.length > 0) await this.#admission.decide(judgeable, holding, shutdown);
@@ -126,6 +135,11 @@ export class SyncLoop {
     const trigger = gone.length > 0 ? "pods_removed" : judgeable.length > 0 ? "pods_added" : undefined;
     await this.#resizeAll(isComplete, trigger, shutdown);
     return againMs;
+  }
+
+  #isUndecided(uid: string): boolean {
+    const { desiredPods, admittedPods } = this.#options;
+    return desiredPods.value.pods.has(uid) && admittedPods.get(uid) === undefined;
   }
 
   /** Not before everybody is known who has a part of the node. */

@@ -13,6 +13,7 @@ import type { ApiObject } from "../../api/resource.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
 import { notBuilt } from "../../domain/admission/not-built.ts";
+import { specAllocation } from "../../domain/allocation/pod-allocation.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import type { AdmittedPod } from "../../domain/pod/admitted-pod.ts";
 import { type PodOutcome, untouched } from "../../domain/pod/pod-outcome.ts";
@@ -118,7 +119,7 @@ test("one more plugin in the list serves its kind of volume from admission to un
     pod: POD,
     isStatic: false,
     firstSeenWallMs: 0,
-    verdict: { kind: "admitted" },
+    verdict: { kind: "admitted", allocation: specAllocation(POD) },
   });
   await clock.advance(1_000);
   assert.deepEqual(await mounted(), [DIRECTORY]);
