@@ -6,6 +6,7 @@
  * Killed at any step it loses nothing: a log that is not there is asked for anew at the next look, and what is left of a compression goes
  * with the next rotation. Making room comes first and needs none; a full disk keeps logs from being compressed, not from being rotated.
  */
+import { doublingMs } from "../../base/backoff.ts";
 import { KeyedLoop, type Turn } from "../../concurrency/keyed-loop.ts";
 import { KeyedWorker } from "../../concurrency/keyed-worker.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
@@ -135,7 +136,7 @@ export class LogRotation {
       if (signal.aborted) return false;
       const message = error instanceof LogRotationError ? error.step : "a container's log could not be looked at";
       log.error(message, error, { containerID: id, path: kept.container.logPath });
-      wakeIn(Math.min(RETRY_MS_MIN * 2 ** kept.failures, policy.everyMs));
+      wakeIn(doublingMs({ firstMs: RETRY_MS_MIN, maxMs: policy.everyMs }, kept.failures + 1));
       kept.failures += 1;
       return false;
     }

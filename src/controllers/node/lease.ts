@@ -2,8 +2,10 @@
  * Renews the node's lease, whatever else the agent is doing: through an API client of its own, from the copy of the last renewal,
  * one request each. The lease is read only when it is not known, or when someone else has changed it.
  */
+
 import type { Lease } from "../../api/gen/coordination-v1.ts";
 import { leases } from "../../api/resources.ts";
+import { doublingMs } from "../../base/backoff.ts";
 import type { Latest } from "../../concurrency/latest-cell.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import type { Watch } from "../../concurrency/turns.ts";
@@ -18,8 +20,7 @@ import type { Random } from "../../ports/random.ts";
 
 /** So many tries follow each other at once; then they are spaced. */
 const TRIES_AT_ONCE = 5;
-const RETRY_MS_MIN = 200;
-const RETRY_MS_MAX = 7000;
+const RETRY = { firstMs: 200, maxMs: 7_000 };
 
 export interface LeaseParts {
   /** For heartbeats alone, with a deadline of the lease's order and no rate limit. */
@@ -71,7 +72,7 @@ class LeaseLoop {
         if (failures > 1) onRepeatedFailure();
       }
       const spaced = failures - TRIES_AT_ONCE;
-      if (spaced >= 0) await sleep(clock, Math.min(RETRY_MS_MIN * 2 ** spaced, RETRY_MS_MAX), shutdown);
+      if (spaced >= 0) await sleep(clock, doublingMs(RETRY, spaced + 1), shutdown);
     }
   }
 

@@ -8,7 +8,7 @@
  */
 
 import type { Pod } from "../../api/gen/core-v1.ts";
-import { backoffMs } from "../../base/backoff.ts";
+import { doublingMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { ReadTable } from "../../concurrency/latest-table.ts";
@@ -80,7 +80,7 @@ export class ResourcesController {
           if (clock.monotonicMs() >= dueMs) {
             await this.#holdAll(cgroups, shutdown);
             tries += 1;
-            const againMs = tiers.value.kind === "ready" ? EVERY_MS : backoffMs(UNTIL_READY, tries, 0.5);
+            const againMs = tiers.value.kind === "ready" ? EVERY_MS : doublingMs(UNTIL_READY, tries);
             dueMs = clock.monotonicMs() + againMs;
           } else {
             await this.#holdTiers(cgroups.pods, { always: false }, shutdown);

@@ -5,8 +5,10 @@
  * What a pod only passes through (its sandbox is there, a change of its object was seen) waits a moment for what comes next, and mostly
  * goes with it: a request less per start and per end. It is never lost: what nothing followed is told by itself.
  */
+
 import type { Pod, PodStatus } from "../../api/gen/core-v1.ts";
 import { pods } from "../../api/resources.ts";
+import { doublingMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
 import type { JsonObject } from "../../base/json-equal.ts";
 import { KeyedLoop } from "../../concurrency/keyed-loop.ts";
@@ -51,8 +53,7 @@ export interface StatusOptions {
   readonly queue?: TurnObserver<string>;
 }
 
-const RETRY_MS_MIN = 200;
-const RETRY_MS_MAX = 10_000;
+const RETRY = { firstMs: 200, maxMs: 10_000 };
 /** About what a container takes to start, or to end when it is told to. */
 const MINOR_WAIT_MS = 250;
 
@@ -87,7 +88,7 @@ export class StatusPublisher {
       clock,
       turn: (uid, { signal, wakeIn }) => this.#turn(uid, signal, wakeIn),
       onBug: (uid, error) => log.error("publishing a status failed in an unforeseen way", error, { uid }),
-      afterBugMs: RETRY_MS_MAX,
+      afterBugMs: RETRY.maxMs,
       shutdown,
       queue: this.#options.queue,
     });
@@ -169,7 +170,7 @@ export class StatusPublisher {
       // A conflict says that the watch is about to show something newer.
       if (!isConflict(error)) this.#options.log.error("a pod's status could not be published", error, { uid });
       const isOver = outcome.lifecycle.kind === "finished";
-      const delayMs = isOver ? endRetryMs(failures) : Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);
+      const delayMs = isOver ? endRetryMs(failures) : doublingMs(RETRY, failures);
       const againMs = delayMs * (1 + this.#options.random.fraction() / 2);
       wakeIn(againMs);
       if (isOver) this.#noteTrouble(uid, step, failures, error, againMs);

@@ -1,6 +1,8 @@
 /** What the volume loop needs of the world, and how it comes back to what failed. */
+
 import type { Node } from "../../api/gen/core-v1.ts";
 import type { ApiObject } from "../../api/resource.ts";
+import { doublingMs } from "../../base/backoff.ts";
 import type { TurnObserver } from "../../concurrency/keyed-worker.ts";
 import type { Latest, LatestCell } from "../../concurrency/latest-cell.ts";
 import type { LatestTable, ReadTable } from "../../concurrency/latest-table.ts";
@@ -41,4 +43,5 @@ export interface VolumesParts {
 
 export const RETRY_MS_MIN = 500;
 export const RETRY_MS_MAX = 122_000;
-export const retryMs = (failures: number): number => Math.min(RETRY_MS_MIN * 2 ** (failures - 1), RETRY_MS_MAX);
+export const retryMs = (failures: number): number =>
+  doublingMs({ firstMs: RETRY_MS_MIN, maxMs: RETRY_MS_MAX }, failures);

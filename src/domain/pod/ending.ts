@@ -2,6 +2,7 @@
  * The end of a pod as a list of steps, in their order: which of them is under way, how often it was tried, why it failed last and when it is tried again. Whoever
  * carries a step out reports it; what came before the step that is reported is done. An end that takes longer than its pod was granted says on what it hangs.
  */
+import { doublingMs } from "../../base/backoff.ts";
 
 export const END_STEPS = [
   "hooks",
@@ -123,12 +124,10 @@ export function judgeEnd({ graceEndsMonotonicMs, current, steps }: Ending, nowMo
 export const hasPassed = ({ current }: Ending, reason: string): boolean =>
   END_STEPS.indexOf(current) > END_STEPS.findIndex((step) => WORDS[step].reason === reason);
 
-const RETRY_MS_MIN = 500;
-const RETRY_MS_MAX = 2_500;
+const RETRY = { firstMs: 500, maxMs: 2_500 };
 
 /** After so many failures of a step: soon, because somebody waits for the end, and never so late that a step which has healed is not seen to have. */
-export const endRetryMs = (attempts: number): number =>
-  Math.min(RETRY_MS_MIN * 2 ** Math.max(0, attempts - 1), RETRY_MS_MAX);
+export const endRetryMs = (attempts: number): number => doublingMs(RETRY, Math.max(1, attempts));
 
 /** `step 4/8 unmount: data: device busy`. */
 export function endStepText(step: EndStepName, why: string): string {

@@ -7,6 +7,7 @@
 
 import { join } from "node:path";
 import { assert } from "../../base/assert.ts";
+import { doublingMs } from "../../base/backoff.ts";
 import { errorText } from "../../base/error-text.ts";
 import { sleep } from "../../concurrency/sleep.ts";
 import { cgroupPath, childName, quotedName } from "../../domain/resources/cgroup-name.ts";
@@ -25,6 +26,7 @@ import type { CgroupVersion } from "./version.ts";
 const KILL_ATTEMPTS = 5;
 const REMOVE_ATTEMPTS = 10;
 const RETRY_MS_FIRST = 5;
+const REMOVE_RETRY = { firstMs: RETRY_MS_FIRST, maxMs: 500 };
 
 export interface CgroupfsOptions {
   readonly hierarchies: Hierarchies;
@@ -234,7 +236,7 @@ async function removeAll(
 async function remove(tree: CgroupTree, clock: Clock, folder: string, signal: AbortSignal): Promise<void> {
   for (let attempt = 1; attempt <= REMOVE_ATTEMPTS; attempt += 1) {
     if ((await tree.remove(folder)) === "removed") return;
-    await sleep(clock, Math.min(RETRY_MS_FIRST * 2 ** (attempt - 1), 500), signal);
+    await sleep(clock, doublingMs(REMOVE_RETRY, attempt), signal);
   }
   throw new Error(`${folder} is still in use`);
 }
