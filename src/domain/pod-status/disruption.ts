@@ -2,15 +2,13 @@
 import type { PodCondition } from "../../api/gen/core-v1.ts";
 import { END_REQUESTERS, type EndRequester } from "../pod/end-request.ts";
 
-const MESSAGES: ReadonlyMap<string, string> = new Map(
-  Object.values<EndRequester>(END_REQUESTERS).map(({ reason, disruption }) => [reason, disruption]),
-);
-
 /** By type; none where the pod ended for another reason. */
 export function disruptionBy(
   reason: string | undefined,
+  requesters: readonly EndRequester[] = Object.values<EndRequester>(END_REQUESTERS),
 ): ReadonlyMap<string, Pick<PodCondition, "status" | "reason" | "message">> {
-  const message = reason === undefined ? undefined : MESSAGES.get(reason);
-  if (message === undefined) return new Map();
+  const requester = requesters.find((one) => one.reason === reason);
+  if (requester === undefined) return new Map();
+  const { disruption: message } = requester;
   return new Map([["DisruptionTarget", { status: "True", reason: "TerminationByKubelet", message }]]);
 }
