@@ -83,7 +83,7 @@ const nodeUsageParts = ({ ports, options, cells, watches }: Wiring): NodeUsagePa
   nodeUsage: cells.nodeUsage,
   watch: watches.nodeUsage,
   rootDirectory: options.folders.root,
-  signals: signalsOf(options.eviction.hard.filter(isMeasured), options.cgroups.enforced.has("pods")),
+  signals: signalsOf(measuredThresholds(options), options.cgroups.enforced.has("pods")),
 });
 
 const pressureParts = ({ ports, options, cells }: Wiring): PressureParts => ({
@@ -91,9 +91,11 @@ const pressureParts = ({ ports, options, cells }: Wiring): PressureParts => ({
   log: ports.logOf("eviction"),
   nodeUsage: cells.nodeUsage,
   pressure: cells.pressure,
-  thresholds: options.eviction.hard.filter(isMeasured),
+  thresholds: measuredThresholds(options),
   holdMs: options.eviction.conditionHoldMs,
 });
+
+const measuredThresholds = ({ eviction }: Wiring["options"]): readonly Threshold[] => eviction.hard.filter(isMeasured);
 
 /** Thresholds of the containers' own file system are derived from the others, whatever an operator says. */
 const isMeasured = (threshold: HardThreshold): threshold is HardThreshold & Threshold =>

@@ -8,14 +8,14 @@ import { podFolder, podNameOfObject } from "../../domain/pod/pod-names.ts";
 import type { FileSet } from "../../domain/volumes/file-set.ts";
 import { type FileVolume, fileVolume, type KnownToken } from "../../domain/volumes/file-volume.ts";
 import { podFileGroup } from "../../domain/volumes/fs-user.ts";
-import { markerFolder, volumeFolder } from "../../domain/volumes/layout.ts";
+import { kindOf, markerFolder, volumeFolder } from "../../domain/volumes/layout.ts";
 import { nestedFolders } from "../../domain/volumes/nested-mounts.ts";
 import { type TokenWish, tokensOf } from "../../domain/volumes/token.ts";
 import { volumeField } from "../../domain/volumes/volume-field.ts";
 import type { MountedVolume, VolumeState } from "../../domain/volumes/volume-state.ts";
 import { sameSet } from "../../domain/volumes/write-plan.ts";
 import { writeFiles } from "./atomic-writer.ts";
-import { type PlannedVolume, planVolume, pluginOf } from "./plan-volume.ts";
+import { type PlannedVolume, planVolume } from "./plan-volume.ts";
 import type { VolumePlan, VolumePlugin } from "./plugin.ts";
 import type { StagedVolumes } from "./staged-volumes.ts";
 import type { Tokens } from "./tokens.ts";
@@ -80,7 +80,7 @@ export class BringVolume {
     if (writeMs > 0) return { state: undefined, againMs: writeMs };
     const waitMs = held.retryMonotonicMs - nowMs;
     if (waitMs > 0 && held.refusal === undefined) return { state: undefined, againMs: waitMs };
-    if (held.mounted !== undefined && pluginOf(volume, this.#parts.plugins)?.content !== "written")
+    if (held.mounted !== undefined && kindOf(volume, this.#parts.plugins)?.content !== "written")
       return mountedState(held);
     const node = await this.#parts.localNode();
     const draft = this.#files(pod, volume, node, ASSUMED);

@@ -3,6 +3,7 @@ import type { PersistentVolume, Pod, Volume } from "../../api/gen/core-v1.ts";
 import type { KnownObject } from "../../domain/cluster-objects/known-object.ts";
 import { fitsNode, type NodeNames } from "../../domain/node/node-selector.ts";
 import { claimedVolume, claimNameOf } from "../../domain/volumes/claims.ts";
+import { kindOf } from "../../domain/volumes/layout.ts";
 import { type PlanContext, refused, type VolumePlan, type VolumePlugin } from "./plugin.ts";
 
 export type PlannedVolume =
@@ -27,16 +28,12 @@ export interface VolumeContext extends PlanContext {
 
 export function planVolume(pod: Pod, volume: Volume, context: VolumeContext): PlannedVolume {
   if (claimNameOf(pod.metadata?.name ?? "", volume) !== undefined) return planClaim(pod, volume, context);
-  const plugin = pluginOf(volume, context.plugins);
+  const plugin = kindOf(volume, context.plugins);
   const plan =
     plugin?.plan({ pod, volume, persistent: undefined, readOnly: false }, context) ??
     refused(`this node agent does not support the kind of volume ${volume.name} yet`);
   return { kind: "planned", plugin, name: volume.name, plan };
 }
-
-/** Undefined: no plugin serves it, or it is a claim. */
-export const pluginOf = (volume: Volume, plugins: readonly VolumePlugin[]): VolumePlugin | undefined =>
-  plugins.find(({ sources }) => sources.some((source) => volume[source] !== undefined));
 
 function planClaim(pod: Pod, volume: Volume, context: VolumeContext): PlannedVolume {
   const claimed = claimedVolume(pod, volume, "mount", context.object);

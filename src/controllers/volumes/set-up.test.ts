@@ -8,8 +8,7 @@ import { VirtualClock } from "../../../sim/virtual-clock.ts";
 import { pod } from "../../../test/support/pods.ts";
 import type { PersistentVolume, Volume } from "../../api/gen/core-v1.ts";
 import { claimNameOf } from "../../domain/volumes/claims.ts";
-import { markerFolder, volumeFolder } from "../../domain/volumes/layout.ts";
-import { pluginOf } from "./plan-volume.ts";
+import { kindOf, markerFolder, volumeFolder } from "../../domain/volumes/layout.ts";
 import { localPlugin } from "./plugins/local.ts";
 import { VOLUME_PLUGINS } from "./plugins/volume-plugins.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
@@ -39,7 +38,7 @@ function world() {
   const staged = new StagedVolumes();
   const setUp = async (podName: string, volume: Volume, fsGroup?: number) => {
     const isClaim = claimNameOf(podName, volume) !== undefined;
-    const plugin = isClaim ? localPlugin : pluginOf(volume, VOLUME_PLUGINS);
+    const plugin = isClaim ? localPlugin : kindOf(volume, VOLUME_PLUGINS);
     assert(plugin !== undefined);
     const own = pod(fsGroup === undefined ? {} : { securityContext: { fsGroup } }, { name: podName, uid: podName });
     const plan = plugin.plan(

@@ -5,7 +5,7 @@ import type { Reading } from "../../base/metrics/registry.ts";
 import type { AdmittedPod } from "../pod/admitted-pod.ts";
 import { hasEnded } from "../pod/pod-lifecycle.ts";
 import type { PodOutcome } from "../pod/pod-outcome.ts";
-import type { VolumeKind } from "../volumes/layout.ts";
+import { kindOf, type VolumeKind } from "../volumes/layout.ts";
 import { usedVolumes } from "../volumes/used-volumes.ts";
 import type { PodVolumes } from "../volumes/volume-state.ts";
 import { storagePlugin } from "./volume-metrics.ts";
@@ -15,7 +15,7 @@ const CLAIMED = "local-volume";
 
 function pluginOf(volume: Volume, kinds: readonly VolumeKind[]): string {
   if (volume.persistentVolumeClaim !== undefined || volume.ephemeral !== undefined) return storagePlugin(CLAIMED);
-  const kind = kinds.find(({ sources }) => sources.some((source) => volume[source] !== undefined));
+  const kind = kindOf(volume, kinds);
   return kind === undefined ? "<n/a>" : storagePlugin(kind.name);
 }
 

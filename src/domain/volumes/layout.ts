@@ -39,6 +39,10 @@ export const subPathTarget = (podFolder: string, name: string, container: string
 export const deviceMountFolder = (rootDir: string, volume: string) =>
   `${rootDir}/plugins/kubernetes.io/local-volume/mounts/${volume}`;
 
+/** The kind that a pod's volume names. Undefined: none of these, or a claim. */
+export const kindOf = <K extends VolumeKind>(volume: Volume, kinds: readonly K[]): K | undefined =>
+  kinds.find(({ sources }) => sources.some((source) => volume[source] !== undefined));
+
 /** Undefined: no known kind of volume has this directory. */
 export const kindOfFolder = (folder: string, kinds: readonly VolumeKind[]): VolumeKind | undefined =>
   kinds.find(({ name }) => folderOf(name) === folder);

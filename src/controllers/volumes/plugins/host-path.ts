@@ -1,5 +1,5 @@
 /** A path of the node, named by the pod or by a PersistentVolume. Nothing is mounted, and nobody measures it. */
-import { type HostPathStep, hostPathStep } from "../../../domain/volumes/host-path.ts";
+import { hostPathStep } from "../../../domain/volumes/host-path.ts";
 import { refused, type SetUpWork, type VolumePlugin } from "../plugin.ts";
 import { VolumeFailure } from "../volume-failure.ts";
 
@@ -26,7 +26,7 @@ export const hostPathPlugin: VolumePlugin = {
 
 async function check({ ports: { mounts }, signal }: SetUpWork, path: string, type: string): Promise<void> {
   if (type === "") return;
-  const step: HostPathStep = hostPathStep(path, type, await mounts.kindOf(path, signal));
+  const step = hostPathStep(path, type, await mounts.kindOf(path, signal));
   if (step.kind === "refused") throw new VolumeFailure("MountVolume.SetUp failed", step.message);
   if (step.kind === "makeFolder") await mounts.makeFolder(path, step.mode, signal);
   if (step.kind === "makeFile") await mounts.makeFile(path, step.mode, signal);
