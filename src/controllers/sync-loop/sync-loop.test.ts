@@ -1,15 +1,15 @@
 /** How pods are allocated between their admission and its publication. What else the loop does is tested by the simulator (`sim/admission.test.ts`). */
+
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FakeCpuAllocator } from "../../../test/support/fake-cpu-allocator.ts";
 import { ManualClock } from "../../../test/support/manual-clock.ts";
+import { nodeForPods } from "../../../test/support/node-for-pods.ts";
 import { container, pod } from "../../../test/support/pods.ts";
 import { keptLog } from "../../../test/support/quiet-log.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { LatestCell } from "../../concurrency/latest-cell.ts";
 import { LatestTable } from "../../concurrency/latest-table.ts";
-import type { NodeForPods } from "../../domain/admission/node-for-pods.ts";
-import { sysctlRules } from "../../domain/admission/sysctls.ts";
 import { type PodAllocation, withContainerAllocation } from "../../domain/allocation/pod-allocation.ts";
 import { foldFacts, type UidFacts } from "../../domain/journal/facts.ts";
 import type { JournalRecord } from "../../domain/journal/records.ts";
@@ -23,18 +23,10 @@ import type { Sandbox } from "../../domain/runtime/sandbox.ts";
 import type { AllocationOutcome, PodAllocator } from "./allocation.ts";
 import { SyncLoop } from "./sync-loop.ts";
 
-const NODE: NodeForPods = {
-  node: { metadata: { name: "n1" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "110" } } },
-  pressure: { memory: false, disk: false, pid: false },
-  sysctls: sysctlRules("6.1", []),
-  knowsRuntimeClasses: true,
-  apparmor: true,
-  strictGroups: true,
-  gates: { podLevelResources: true, comparingTolerations: false },
-  declaredFeatures: undefined,
-  isShuttingDown: false,
-  volumeSources: new Set(),
-};
+const NODE = nodeForPods(
+  { metadata: { name: "n1" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "110" } } },
+  { volumeSources: new Set() },
+);
 
 /** Older ones have smaller ages. */
 const asking = (uid: string, cpu: string, age = 0, generation = 1): Pod =>

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { nodeForPods } from "../../../test/support/node-for-pods.ts";
 import type { ContainerPort, Node, Pod, PodSpec } from "../../api/gen/core-v1.ts";
 import { judge } from "./admission.ts";
 import type { NodeForPods } from "./node-for-pods.ts";
-import { sysctlRules } from "./sysctls.ts";
 
 const NODE: Node = {
   metadata: { name: "n1", labels: { zone: "a", cores: "8" } },
@@ -24,18 +24,7 @@ const NODE: Node = {
     },
   },
 };
-const FACTS: NodeForPods = {
-  node: NODE,
-  pressure: { memory: false, disk: false, pid: false },
-  sysctls: sysctlRules("6.1", []),
-  knowsRuntimeClasses: true,
-  apparmor: true,
-  strictGroups: true,
-  gates: { podLevelResources: true, comparingTolerations: false },
-  declaredFeatures: [],
-  isShuttingDown: false,
-  volumeSources: new Set(["emptyDir"]),
-};
+const FACTS = nodeForPods(NODE, { declaredFeatures: [] });
 
 const tolerations = [{ key: "dedicated", operator: "Exists" }];
 const made = (spec: Partial<PodSpec> = {}, metadata: Pod["metadata"] = {}): Pod => ({

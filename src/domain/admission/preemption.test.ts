@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { nodeForPods } from "../../../test/support/node-for-pods.ts";
 import type { Pod } from "../../api/gen/core-v1.ts";
 import { judge } from "./admission.ts";
-import type { NodeForPods } from "./node-for-pods.ts";
 import { choosePreempted } from "./preemption.ts";
 import type { Shortage } from "./resource-fit.ts";
-import { sysctlRules } from "./sysctls.ts";
 
 const CRITICAL = 2_000_000_000;
 type Amounts = Readonly<Record<string, string>>;
@@ -73,18 +72,10 @@ void suite("who ends so that a critical pod finds room", () => {
   });
 });
 
-const FACTS: NodeForPods = {
-  node: { metadata: { name: "n1" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "10" } } },
-  pressure: { memory: false, disk: false, pid: false },
-  sysctls: sysctlRules("6.1", []),
-  knowsRuntimeClasses: true,
-  apparmor: false,
-  strictGroups: true,
-  gates: { podLevelResources: true, comparingTolerations: false },
-  declaredFeatures: [],
-  isShuttingDown: false,
-  volumeSources: new Set(["emptyDir"]),
-};
+const FACTS = nodeForPods(
+  { metadata: { name: "n1" }, status: { allocatable: { cpu: "4", memory: "8Gi", pods: "10" } } },
+  { apparmor: false, declaredFeatures: [] },
+);
 
 void suite("a critical pod on a full node", () => {
   const [big, small] = [pod("big", { cpu: "3" }), pod("small", { cpu: "1" })];

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { suite, test } from "node:test";
+import { nodeForPods } from "../../../test/support/node-for-pods.ts";
 import type { Container, Node, Pod, PodSpec, ResourceRequirements } from "../../api/gen/core-v1.ts";
-import type { NodeForPods } from "../admission/node-for-pods.ts";
-import { sysctlRules } from "../admission/sysctls.ts";
 import { allocationOf, sameAllocation, withAllocation } from "./allocation.ts";
 import { decideResize, type ResizeSettings } from "./decision.ts";
 import { whyNotBelowUsage } from "./memory-usage.ts";
@@ -12,18 +11,7 @@ import { requestedResizes } from "./requested.ts";
 import { completedText, errorTextOf, pendingText, startedText } from "./texts.ts";
 
 const NODE: Node = { status: { allocatable: { cpu: "4", memory: "4Gi", pods: "10" } } };
-const FACTS: NodeForPods = {
-  node: NODE,
-  pressure: { memory: false, disk: false, pid: false },
-  sysctls: sysctlRules("6.1", []),
-  knowsRuntimeClasses: true,
-  apparmor: true,
-  strictGroups: true,
-  gates: { podLevelResources: true, comparingTolerations: false },
-  declaredFeatures: undefined,
-  isShuttingDown: false,
-  volumeSources: new Set(["emptyDir"]),
-};
+const FACTS = nodeForPods(NODE);
 const SETTINGS: ResizeSettings = {
   cpuManagerPolicy: "none",
   memoryManagerPolicy: "None",

@@ -1,0 +1,18 @@
+import type { Node } from "../../src/api/gen/core-v1.ts";
+import type { NodeForPods } from "../../src/domain/admission/node-for-pods.ts";
+import { sysctlRules } from "../../src/domain/admission/sysctls.ts";
+
+/** A node that nothing speaks against: no pressure, no shutdown, every feature. */
+export const nodeForPods = (node: Node, more: Partial<NodeForPods> = {}): NodeForPods => ({
+  node,
+  pressure: { memory: false, disk: false, pid: false },
+  sysctls: sysctlRules("6.1", []),
+  knowsRuntimeClasses: true,
+  apparmor: true,
+  strictGroups: true,
+  gates: { podLevelResources: true, comparingTolerations: false },
+  declaredFeatures: undefined,
+  isShuttingDown: false,
+  volumeSources: new Set(["emptyDir"]),
+  ...more,
+});
